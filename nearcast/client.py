@@ -54,7 +54,7 @@ class Client:
         self.clock.on_leap = self._pass_time_soon
         self._servers = servers
         self._streams: set[DeviceStreams] = set()
-        self._publishers: list[Publisher] = []
+        self._publishers: set[Publisher] = set()
         self._closed = False
 
     def __repr__(self) -> str:
@@ -96,8 +96,8 @@ class Client:
                 await publisher.publish(GeoObject({"tea"}, lon=14.5, lat=35.9, ttl_s=600))
         """
         self._require_open()
-        publisher = Publisher(self._servers)
-        self._publishers.append(publisher)
+        publisher = Publisher(self._servers, self._publishers.discard)
+        self._publishers.add(publisher)
         return publisher
 
     async def attach(  # noqa: PLR0913 - all but the first by name, most with defaults
@@ -386,7 +386,7 @@ class Client:
     async def close(self) -> None:
         """Detach all devices and close the connection. Later calls raise `ClosedError`."""
         self._closed = True
-        for publisher in self._publishers:
+        for publisher in list(self._publishers):
             await publisher.close()
         await asyncio.gather(*(streams.close() for streams in list(self._streams)))
         await self._servers.close()

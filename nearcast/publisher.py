@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from nearcast.limits import DEFAULT_LIMITS
 from nearcast.model import GeoObject
 from nearcast.protocol.converters import new_object, objects_listed, retract_request
 from nearcast.transport.calls import UnsentError, patiently, refusal
+from nearcast.transport.cancellation import is_cancelled
 from nearcast.transport.channel import Channel
 from nearcast.transport.publish_stream import PublishStream
 from nearcast.transport.servers import Servers
@@ -30,6 +32,8 @@ _REQUEST_BYTES_MAX = 4_000_000
 _TRIES_MAX = 5
 """Attempts for a request whose objects all have keys, if the stream breaks."""
 
+_OBJECT = re.compile(r"^objects\[(\d+)\]")
+"""An object of a request, at the start of a field or a message."""
 
 _ACCEPTED = "nearcast-accepted"
 """Key in the initial metadata of a stream that the server has accepted."""
@@ -40,10 +44,18 @@ class Publisher:
 
     It is an asynchronous context manager, which calls `close` at the end of the block. `Client.close`
     closes it as well.
+
+    Parameters
+    ----------
+    servers
+        The servers that the client knows.
+    on_close
+        Called when the publisher is closed.
     """
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: Servers, on_close: Callable[[Publisher], None]) -> None:
         self._servers = servers
+        self._on_close = on_close
         self._stream: PublishStream | None = None
         self._opening = asyncio.Lock()
         self._closed = False
@@ -91,8 +103,8 @@ class Publisher:
         Raises
         ------
         RefusedError
-            If the server refuses an object; the error names the object, the field, the value and the
-            limit.
+            If the server refuses an object; the error names the object by its place in `objects`, the
+            field, the value and the limit.
         UnavailableError
             If the server cannot be reached, or the connection broke and it is unknown whether the server
             accepted the objects. A publisher that has not published before does not wait for a server
@@ -109,10 +121,15 @@ class Publisher:
         new = objects_listed(objects)
         messages = [new_object_message(new_object(one, f"objects[{i}]")) for i, one in enumerate(new)]
         ids: list[int] = []
+        begin = 0
         for chunk in _requests_of(messages):
             request = publisher_service_pb2.PublishRequest(objects=chunk)
             repeatable = all(message.key for message in chunk)
-            ids += await self._request(request, _TRIES_MAX if repeatable else 1)
+            try:
+                ids += await self._request(request, _TRIES_MAX if repeatable else 1)
+            except RefusedError as error:
+                raise _counted_from(begin, error) from None
+            begin += len(chunk)
         return ids
 
     async def retract(self, *ids: int, key: str | None = None, keys: Iterable[str] | None = None) -> None:
@@ -157,6 +174,7 @@ class Publisher:
     async def close(self) -> None:
         """End the stream. Objects stay published. Later calls raise `ClosedError`."""
         self._closed = True
+        self._on_close(self)
         self._drop_stream()
 
     async def _request(self, request: publisher_service_pb2.PublishRequest, tries: int) -> Iterable[int]:
@@ -219,7 +237,8 @@ class Publisher:
         try:
             call = await self._accepted(channel, wait_for_ready)
         except asyncio.CancelledError:
-            _require_wanted()
+            if is_cancelled():
+                raise
             raise UnsentError("the connection was lost before the request") from None
         except asyncio.InvalidStateError as error:
             raise UnsentError(f"the server cannot be reached: {error}") from None
@@ -277,8 +296,20 @@ def _requests_of(messages: Sequence[objects_pb2.NewObject]) -> Iterator[_Objects
     yield chunk
 
 
-def _require_wanted() -> None:
-    """Raise CancelledError if the caller's task was cancelled, and not the stream only."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
+def _counted_from(begin: int, error: RefusedError) -> RefusedError:
+    """Return the refusal of a request for the list of the caller, where its first object is `begin`."""
+    if not begin or not _OBJECT.match(error.field):
+        return error
+
+    def counted(text: str) -> str:
+        return _OBJECT.sub(lambda found: f"objects[{begin + int(found[1])}]", text)
+
+    return RefusedError(
+        error.reason,
+        counted(error.field),
+        error.value,
+        error.limit,
+        counted(str(error)),
+        error.retry_after_ms,
+        error.server,
+    )

@@ -12,6 +12,7 @@ import grpc
 
 from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableError
 from nearcast.transport.backoff import backoff_s
+from nearcast.transport.cancellation import is_cancelled
 from nearcast.transport.connection_hints import connection_hint
 from nearcast.v1 import errors_pb2
 from nearcast.wire.errors import refusal_from
@@ -92,8 +93,7 @@ async def await_response(call: Awaitable[_Answer], *, is_encrypted: bool) -> _An
     except grpc.aio.AioRpcError as error:
         raise refusal(error, is_encrypted=is_encrypted) from None
     except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if is_cancelled():
             raise
         raise UnavailableError("the connection was closed before the response") from None
 

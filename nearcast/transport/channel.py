@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable
@@ -11,6 +12,7 @@ from typing import Any
 import grpc
 
 from nearcast.errors import UnavailableError, invalid
+from nearcast.transport.cancellation import is_cancelled
 from nearcast.v1 import (
     control_service_pb2_grpc,
     device_service_pb2_grpc,
@@ -207,14 +209,16 @@ class Channel:
         Raises
         ------
         TokenError
-            If there is no token.
+            If there is no token: the function failed, or something that it awaits was cancelled.
         """
         token = self._token
         if not isinstance(token, str):
             try:
                 found = token()
                 token = found if isinstance(found, str) else await found
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                    raise
                 raise TokenError(f"no token is available: {type(error).__name__}") from error
             stripped = stripped_token(token)
             if stripped is None:

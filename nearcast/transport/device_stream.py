@@ -137,8 +137,10 @@ class DeviceStream:
             self.rebuild()
 
     def detach(self, session: DeviceSession) -> None:
-        """Remove a session, and detach its device at the server."""
-        self.sessions.pop(session.device_id, None)
+        """Remove a session, and detach its device at the server, unless another session has it."""
+        if self.sessions.get(session.device_id) is not session:
+            return
+        del self.sessions[session.device_id]
         if self._codec is FLEET and self._streaming:
             self._queue.append((session.device_id, None))
             self._queued.set()

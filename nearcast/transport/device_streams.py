@@ -71,7 +71,7 @@ class DeviceStreams:
             await stream.room()
 
     async def add(self, session: DeviceSession) -> None:
-        """Add a session; return when it is online.
+        """Add a session; return when it is online. If the call fails or is cancelled, the session ends.
 
         Raises
         ------
@@ -92,11 +92,14 @@ class DeviceStreams:
         self.sessions[session.device_id] = session
         session.on_welcome = self._renewal.watch
         session.on_moved = lambda error: self._move(session, error)
-        self._join(session, self._start())
-        while not session.is_online:
-            await self._changed()
-            if session.error is not None:
-                raise session.error
+        try:
+            self._join(session, self._start())
+            while not session.is_online:
+                await self._changed()
+                session.require_open()
+        except BaseException:
+            await self.detach(session)
+            raise
 
     def notify(self) -> None:
         """Wake the callers that wait for a change."""
@@ -124,8 +127,12 @@ class DeviceStreams:
             await self.close()
 
     async def detach(self, session: DeviceSession, error: NearcastError | None = None) -> None:
-        """Remove a session; its subscriptions stay on the server."""
-        stream = self._stream_of.get(session.device_id)
+        """Remove a session; its subscriptions stay on the server.
+
+        A session that was removed before only ends: a later one may have the same device.
+        """
+        is_current = self.sessions.get(session.device_id) is session
+        stream = self._stream_of.get(session.device_id) if is_current else None
         self.forget(session)
         session.fail(error or ClosedError(f"device {session.device_id} has detached"))
         if stream is not None:

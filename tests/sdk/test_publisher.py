@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import weakref
 
 import pytest
 
-from nearcast import GeoObject, RefusedError, UnavailableError
+import nearcast
+from nearcast import ClosedError, GeoObject, Reason, RefusedError, UnavailableError
 from tests.sdk.conftest import until
 from tests.support.servers import HeldCommits
 
@@ -65,6 +67,20 @@ async def test_a_cancelled_or_refused_caller_does_not_disturb_others(place, clie
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
 
+@pytest.mark.parametrize("number", [3, 1003])
+async def test_a_refused_object_of_a_long_list_has_its_place_in_the_list(client, number):
+    """Only the server knows the area; the list takes two requests."""
+    objects = [numbered(i) for i in range(1500)]
+    objects[number] = _outside()
+    with pytest.raises(RefusedError) as refused:
+        await client.publisher().publish(objects)
+    error = refused.value
+    assert (error.reason, error.field) == (Reason.OUT_OF_AREA, f"objects[{number}].position")
+    assert str(error).startswith(f"{error.field} is {error.value}, must be ")
+    assert error.limit in str(error)
+    assert error.hint
+
+
 def _outside():
     return GeoObject({"sushi"}, 80.0, 35.5, 3600.0)
 
@@ -111,6 +127,23 @@ async def test_a_connection_that_breaks_with_many_under_way(place, far, proxy):
         assert alive(place)[object_id] == number
         assert published.count(number) == 1
     assert await publisher.publish([numbered(500)])
+
+
+async def test_a_client_keeps_no_publisher_that_is_closed(place):
+    async with nearcast.connect(place.target) as client:
+        opened = weakref.WeakSet()
+        for i in range(3):
+            async with client.publisher() as publisher:
+                opened.add(publisher)
+                await publisher.publish([numbered(i)])
+        publisher = client.publisher()
+        await publisher.publish([numbered(3)])
+        gc.collect()
+        assert not opened
+        await client.network_changed()
+        await publisher.publish([numbered(4)])
+    with pytest.raises(ClosedError):
+        await publisher.publish([numbered(5)])
 
 
 async def test_objects_are_retracted_by_ids_and_by_keys(place, client):

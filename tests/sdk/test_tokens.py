@@ -9,7 +9,7 @@ import pytest
 
 import nearcast
 from nearcast import GeoObject, Reason, RefusedError, SubscriptionState, TopK, UnavailableError
-from tests.sdk.conftest import Place, refusal_of, until
+from tests.sdk.conftest import PATIENCE_S, Place, refusal_of, until
 from tests.support.identity import keys_in, token
 
 SUSHI = TopK({"sushi"}, k=3)
@@ -126,9 +126,53 @@ async def test_a_device_has_the_reason_while_its_token_function_fails(tmp_path):
         assert not device.is_online
 
 
-async def test_a_failing_provider_raises_and_its_text_is_not_repeated(tmp_path):
+async def test_a_device_outlives_a_cancelled_refresh_of_its_token(tmp_path):
+    """An app shares a refresh among its calls; a timeout of another one cancels it."""
+    provider = Provider("device", name="device")
+    refresh = asyncio.get_running_loop().create_future()
+    refresh.set_result(None)
+
+    async def source():
+        await refresh
+        return provider()
+
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=source) as client:
+        device = await client.attach("device", lon=14.5, lat=35.5)
+        subscription = await device.subscribe(SUSHI)
+        done, refresh = refresh, asyncio.get_running_loop().create_future()
+        refresh.cancel()
+        await until(lambda: str(device.offline_error) == "no token is available: CancelledError")
+        refresh = done
+        await until(lambda: subscription.state is SubscriptionState.EXACT)
+
+
+async def test_a_caller_that_is_cancelled_while_it_waits_for_a_token(tmp_path):
+    waiting_count = 0
+
+    async def source():
+        nonlocal waiting_count
+        waiting_count += 1
+        await asyncio.Event().wait()
+
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=source) as client:
+        for act in (
+            client.attach("device", lon=14.5, lat=35.5),
+            client.publisher().publish([sushi()]),
+            client.search(SUSHI, lon=14.5, lat=35.5),
+        ):
+            before = waiting_count
+            task = asyncio.create_task(act)
+            await until(lambda before=before: waiting_count > before)
+            task.cancel()
+            async with asyncio.timeout(PATIENCE_S):
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+
+
+@pytest.mark.parametrize("failure", [ValueError, asyncio.CancelledError])
+async def test_a_failing_provider_raises_and_its_text_is_not_repeated(tmp_path, failure):
     def provider():
-        raise ValueError("secret")
+        raise failure("secret")
 
     async with a_place(tmp_path) as place, nearcast.connect(place.target, token=provider) as client:
         for act in (
@@ -136,8 +180,9 @@ async def test_a_failing_provider_raises_and_its_text_is_not_repeated(tmp_path):
             client.publisher().publish([sushi()]),
             client.search(SUSHI, lon=14.5, lat=35.5),
         ):
-            with pytest.raises(UnavailableError) as failed:
-                await act
+            async with asyncio.timeout(PATIENCE_S):
+                with pytest.raises(UnavailableError, match="no token is available") as failed:
+                    await act
             assert "secret" not in str(failed.value)
 
 
