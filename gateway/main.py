@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import signal
-import ssl
 from collections.abc import Callable
 
 import uvloop
@@ -20,16 +19,15 @@ from gateway.cross_origin import own_origins
 from gateway.fleets import Fleets
 from gateway.http_api import HttpApi
 from gateway.map_pages import map_routes
+from gateway.port_tls import PortTls
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream
 from gateway.watching import Watching
-from identity.certificates import Certificates
 from identity.errors import MetricsPortError
 from identity.metrics_port import MetricsPort
 from identity.principal import Role
 from identity.quotas import Accounts, Quota
 from identity.setup import identity_of, quota_of_device
-from identity.watched_file import WatchedFiles
 from nearcast.errors import Reason, RefusedError
 
 _log = logging.getLogger(__name__)
@@ -90,6 +88,7 @@ class Gateway:
             **dict.fromkeys((Role.GATEWAY, Role.PUBLISHER, Role.OPERATOR), Quota()),
         }
         identity = identity_of(settings, quotas, Accounts())
+        self._tls = None if identity.certificates is None else PortTls(identity.certificates)
         authenticator = identity.authenticator
         self._upstream = Upstream(settings, authenticator)
         self._fleets = Fleets(self._upstream.fleets, self._upstream.is_serving, self.counters)
@@ -121,8 +120,6 @@ class Gateway:
         )
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
-        self._certificates = identity.certificates
-        self._tls = None if identity.certificates is None else _context(identity.certificates)
         try:
             await self._listen()
             self._metrics = self._open_metrics()
@@ -153,7 +150,7 @@ class Gateway:
                 connection,
                 settings.host.strip("[]"),
                 settings.port,
-                ssl=self._tls,
+                ssl=None if self._tls is None else self._tls.context,
                 backlog=_BACKLOG,
                 ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE_S,
             )
@@ -177,18 +174,18 @@ class Gateway:
         return metrics
 
     async def _look(self) -> None:
-        """Check the health of the server, and whether certificates have changed."""
-        generation, was_serving = 1, True
+        """Check the health of the server, and whether certificates have changed, every second."""
+        was_serving = True
         while True:
-            is_serving = await self._upstream.is_serving()
-            if is_serving != was_serving:
-                self._log_server(is_serving=is_serving)
-            self.readiness.is_server_serving = was_serving = is_serving
-            if self._certificates is not None and self._tls is not None:
-                self._certificates.look()
-                if self._certificates.generation != generation:
-                    generation = self._certificates.generation
-                    _load(self._tls, self._certificates)
+            try:
+                is_serving = await self._upstream.is_serving()
+                if is_serving != was_serving:
+                    self._log_server(is_serving=is_serving)
+                self.readiness.is_server_serving = was_serving = is_serving
+                if self._tls is not None:
+                    self._tls.look()
+            except Exception:  # noqa: BLE001 - the next check may work
+                _log.exception("a check of the server and of the certificates has failed")
             await asyncio.sleep(_LOOK_S)
 
     def _log_server(self, *, is_serving: bool) -> None:
@@ -234,19 +231,6 @@ class Gateway:
         on_ready(self)
         await signalled.wait()
         await self.stop()
-
-
-def _context(certificates: WatchedFiles[Certificates]) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load(context, certificates)
-    return context
-
-
-def _load(context: ssl.SSLContext, certificates: WatchedFiles[Certificates]) -> None:
-    """Load the certificate and key that were verified; new connections get them."""
-    certificate, key = certificates.paths[:2]
-    context.load_cert_chain(certificate, key)
 
 
 def serve(settings: GatewaySettings, on_ready: Callable[[Gateway], None]) -> None:

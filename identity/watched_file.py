@@ -1,8 +1,8 @@
 """Files whose contents may change while the server runs.
 
 They are checked when they are needed, and never polled. Files that could not be used are read again every
-30 s, because the cause may go away without a change of the files: rights, the time from which a certificate
-is valid, a lack of open files.
+30 s, because the cause may go away without a change of the files: rights, the time from which a
+certificate is valid, a lack of open files.
 """
 
 from __future__ import annotations
