@@ -11,7 +11,7 @@ from collections.abc import Callable
 import uvloop
 from aiohttp import WSCloseCode, web
 
-from gateway.application import Readiness, application
+from gateway.application import Readiness, application, own_hosts
 from gateway.attachment import Attachment
 from gateway.connections import Connection, Connections
 from gateway.counters import Counters, GatewayMetrics
@@ -27,6 +27,7 @@ from identity.errors import MetricsPortError
 from identity.metrics_port import MetricsPort
 from identity.principal import Role
 from identity.quotas import Accounts, Quota
+from identity.settings import is_loopback
 from identity.setup import identity_of, quota_of_device
 from nearcast.errors import Reason, RefusedError
 
@@ -118,6 +119,8 @@ class Gateway:
             self._origins,
             map_routes(settings.map_file, authenticator),
         )
+        if authenticator.is_open and is_loopback(settings.host):
+            app.middlewares.append(own_hosts(settings.origins))
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
         try:
