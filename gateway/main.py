@@ -11,6 +11,7 @@ from collections.abc import Callable
 import uvloop
 from aiohttp import WSCloseCode, web
 
+from gateway.acceptor import TlsAcceptor
 from gateway.application import Readiness, application, own_hosts
 from gateway.attachment import Attachment
 from gateway.connections import Connection, Connections
@@ -36,7 +37,6 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 4096
 """Connections that wait to be accepted: devices come back together."""
 
-_HANDSHAKE_S = 10.0
 _IDLE_S = 60.0
 """How long a connection without a request may stay open, after its first one."""
 
@@ -71,6 +71,7 @@ class Gateway:
         self.port = 0
         self.metrics_port = 0
         """The port for Prometheus, if there is one."""
+        self._acceptor: TlsAcceptor | None = None
         self.counters = Counters()
 
     async def start(self) -> None:
@@ -138,10 +139,11 @@ class Gateway:
             self.counters, settings.connections_max, settings.address_connections_max
         )
 
-        def connection() -> Connection:
+        def connection(address: str | None = None) -> Connection:
             return Connection(
                 connections,
                 self._runner.server,
+                address=address,
                 loop=loop,
                 access_log=None,
                 keepalive_timeout=_IDLE_S,
@@ -153,15 +155,19 @@ class Gateway:
                 connection,
                 settings.host.strip("[]"),
                 settings.port,
-                ssl=None if self._tls is None else self._tls.context,
                 backlog=_BACKLOG,
-                ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE_S,
+                start_serving=self._tls is None,
             )
+            sockets = self._server.sockets
+            if self._tls is not None:
+                self._acceptor = TlsAcceptor(
+                    sockets, _BACKLOG, connections, connection, self._tls.context
+                )
         except OSError as error:
             raise PortError(
                 f"port is {settings.port}, must be free on host {settings.host}: {error.strerror}"
             ) from error
-        self.port = self._server.sockets[0].getsockname()[1]
+        self.port = sockets[0].getsockname()[1]
         self._origins |= own_origins(settings.host, self.port, has_tls=self._tls is not None)
 
     def _open_metrics(self) -> MetricsPort | None:
@@ -203,6 +209,8 @@ class Gateway:
         """Refuse connections, send every device away, wait for them to close, detach the rest."""
         self.readiness.is_draining = True
         self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         self._watching.drain()
         error = RefusedError(Reason.DRAINING, "gateway", "stopping", "running; connect again")
         sockets = list(self._attachment.sockets)

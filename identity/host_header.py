@@ -11,7 +11,7 @@ from identity.settings import is_loopback
 
 
 def host_name(header: str) -> str:
-    """Return the name in a Host header, without the port, in lower case; of an IPv6 address without [ ]."""
+    """Return the name in a Host header in lower case, without the port and the [ ] of an IPv6 address."""
     if header.startswith("["):
         return header[1:].partition("]")[0]
     return (header.rpartition(":")[0] or header).lower().rstrip(".")
