@@ -6,18 +6,21 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from gateway.attachment import Attachment
 from gateway.connections import noting
 from gateway.counters import Counters
 from gateway.cross_origin import cross_origin
+from gateway.handshake import ANY_ORIGIN
 from gateway.http_api import HttpApi
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
 from gateway.watching import Watching
-from nearcast.errors import RefusedError
+from identity.host_header import host_name, is_own_host
+from nearcast.errors import Reason, RefusedError
 from nearcast.wire.errors import error_message
 
 _log = logging.getLogger(__name__)
@@ -29,6 +32,7 @@ ATTACH = "/v1/attach"
 WATCH = "/v1/watch"
 HEALTH = "/healthz"
 READINESS = "/readyz"
+_HEALTH_PATHS = (HEALTH, READINESS)
 DESCRIPTION = "/v1/openapi.json"
 DOCS = "/v1/docs"
 
@@ -124,8 +128,34 @@ def _draining(readiness: Readiness) -> Any:  # noqa: ANN401 - aiohttp's
     @web.middleware
     async def respond(request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse requests once the gateway is stopping."""
-        if readiness.is_draining and request.path not in (HEALTH, READINESS):
+        if readiness.is_draining and request.path not in _HEALTH_PATHS:
             return plain_problem(HTTPStatus.SERVICE_UNAVAILABLE, "the gateway is stopping")
+        return await handler(request)
+
+    return respond
+
+
+def own_hosts(origins: Collection[str]) -> Any:  # noqa: ANN401 - aiohttp's
+    """Return a middleware for a gateway on the loopback interface that requires no token.
+
+    It refuses requests to other names than those of that interface and of allowed origins, which a proxy
+    may have (`identity/host_header.py` has the reason). Checks of health are for all.
+
+    Parameters
+    ----------
+    origins
+        Origins of pages that may call; `*` allows any name, because these pages can read every response.
+    """
+    hosts = {urlsplit(origin).hostname for origin in origins}
+
+    @web.middleware
+    async def respond(request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Raise RefusedError for a request to another name."""
+        header = request.headers.get(hdrs.HOST)
+        is_allowed = is_own_host(header) or host_name(header or "") in hosts or ANY_ORIGIN in origins
+        if not is_allowed and request.path not in _HEALTH_PATHS:
+            limit = "a name of this machine, such as localhost, or that of an --origin"
+            raise RefusedError(Reason.PERMISSION_DENIED, hdrs.HOST, repr(header), limit)
         return await handler(request)
 
     return respond

@@ -64,22 +64,41 @@ class Connections:
 
 
 class Connection(RequestHandler):
-    """A connection that is counted, and closed if no request comes in time."""
+    """A connection that is counted, and closed if no request comes in time.
 
-    __slots__ = ("_address", "_connections", "_silence")
+    Parameters
+    ----------
+    connections
+        Counts it.
+    *args
+        Those of aiohttp's class.
+    address
+        The address under which it counts already; None if it is to be counted when it is made.
+    **options
+        Those of aiohttp's class.
+    """
 
-    def __init__(self, connections: Connections, *args: Any, **options: Any) -> None:  # noqa: ANN401
+    __slots__ = ("_address", "_connections", "_silence", "is_made")
+
+    def __init__(
+        self,
+        connections: Connections,
+        *args: Any,  # noqa: ANN401
+        address: str | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(*args, **options)
         self._connections = connections
-        self._address = ""
+        self._address = address
         self._silence: asyncio.TimerHandle | None = None
+        self.is_made = False
+        """Whether it was made, so that its loss ends its count."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the connection; close it at once if there are too many."""
         super().connection_made(transport)
-        peer = transport.get_extra_info("peername")
-        self._address = str(peer[0]) if peer else ""
-        if self._connections.begin(self._address):
+        self.is_made = True
+        if self._is_within(transport):
             self._silence = asyncio.get_running_loop().call_later(_REQUEST_S, self._abort)
         else:
             self._abort()
@@ -87,7 +106,7 @@ class Connection(RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """Count the end of the connection."""
         self.note_request()
-        self._connections.end(self._address)
+        self._connections.end(self._address or "")
         super().connection_lost(exc)
 
     def note_request(self) -> None:
@@ -126,6 +145,14 @@ class Connection(RequestHandler):
         except TimeoutError:
             self._abort()
             return resp, True
+
+    def _is_within(self, transport: asyncio.BaseTransport) -> bool:
+        """Return whether there is room for it; count it, unless it counts already."""
+        if self._address is not None:
+            return True
+        peer = transport.get_extra_info("peername")
+        self._address = str(peer[0]) if peer else ""
+        return self._connections.begin(self._address)
 
     def _abort(self) -> None:
         if self.transport is not None:

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import logging
 import signal
-import ssl
 from collections.abc import Callable
 
 import uvloop
 from aiohttp import WSCloseCode, web
 
-from gateway.application import Readiness, application
+from gateway.acceptor import TlsAcceptor
+from gateway.application import Readiness, application, own_hosts
 from gateway.attachment import Attachment
 from gateway.connections import Connection, Connections
 from gateway.counters import Counters, GatewayMetrics
@@ -20,16 +20,16 @@ from gateway.cross_origin import own_origins
 from gateway.fleets import Fleets
 from gateway.http_api import HttpApi
 from gateway.map_pages import map_routes
+from gateway.port_tls import PortTls
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream
 from gateway.watching import Watching
-from identity.certificates import Certificates
 from identity.errors import MetricsPortError
 from identity.metrics_port import MetricsPort
 from identity.principal import Role
 from identity.quotas import Accounts, Quota
+from identity.settings import is_loopback
 from identity.setup import identity_of, quota_of_device
-from identity.watched_file import WatchedFiles
 from nearcast.errors import Reason, RefusedError
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,6 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 4096
 """Connections that wait to be accepted: devices come back together."""
 
-_HANDSHAKE_S = 10.0
 _IDLE_S = 60.0
 """How long a connection without a request may stay open, after its first one."""
 
@@ -72,6 +71,7 @@ class Gateway:
         self.port = 0
         self.metrics_port = 0
         """The port for Prometheus, if there is one."""
+        self._acceptor: TlsAcceptor | None = None
         self.counters = Counters()
 
     async def start(self) -> None:
@@ -90,6 +90,7 @@ class Gateway:
             **dict.fromkeys((Role.GATEWAY, Role.PUBLISHER, Role.OPERATOR), Quota()),
         }
         identity = identity_of(settings, quotas, Accounts())
+        self._tls = None if identity.certificates is None else PortTls(identity.certificates)
         authenticator = identity.authenticator
         self._upstream = Upstream(settings, authenticator)
         self._fleets = Fleets(self._upstream.fleets, self._upstream.is_serving, self.counters)
@@ -119,10 +120,10 @@ class Gateway:
             self._origins,
             map_routes(settings.map_file, authenticator),
         )
+        if authenticator.is_open and is_loopback(settings.host):
+            app.middlewares.append(own_hosts(settings.origins))
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
-        self._certificates = identity.certificates
-        self._tls = None if identity.certificates is None else _context(identity.certificates)
         try:
             await self._listen()
             self._metrics = self._open_metrics()
@@ -138,10 +139,11 @@ class Gateway:
             self.counters, settings.connections_max, settings.address_connections_max
         )
 
-        def connection() -> Connection:
+        def connection(address: str | None = None) -> Connection:
             return Connection(
                 connections,
                 self._runner.server,
+                address=address,
                 loop=loop,
                 access_log=None,
                 keepalive_timeout=_IDLE_S,
@@ -153,15 +155,19 @@ class Gateway:
                 connection,
                 settings.host.strip("[]"),
                 settings.port,
-                ssl=self._tls,
                 backlog=_BACKLOG,
-                ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE_S,
+                start_serving=self._tls is None,
             )
+            sockets = self._server.sockets
+            if self._tls is not None:
+                self._acceptor = TlsAcceptor(
+                    sockets, _BACKLOG, connections, connection, self._tls.context
+                )
         except OSError as error:
             raise PortError(
                 f"port is {settings.port}, must be free on host {settings.host}: {error.strerror}"
             ) from error
-        self.port = self._server.sockets[0].getsockname()[1]
+        self.port = sockets[0].getsockname()[1]
         self._origins |= own_origins(settings.host, self.port, has_tls=self._tls is not None)
 
     def _open_metrics(self) -> MetricsPort | None:
@@ -177,18 +183,18 @@ class Gateway:
         return metrics
 
     async def _look(self) -> None:
-        """Check the health of the server, and whether certificates have changed."""
-        generation, was_serving = 1, True
+        """Check the health of the server, and whether certificates have changed, every second."""
+        was_serving = True
         while True:
-            is_serving = await self._upstream.is_serving()
-            if is_serving != was_serving:
-                self._log_server(is_serving=is_serving)
-            self.readiness.is_server_serving = was_serving = is_serving
-            if self._certificates is not None and self._tls is not None:
-                self._certificates.look()
-                if self._certificates.generation != generation:
-                    generation = self._certificates.generation
-                    _load(self._tls, self._certificates)
+            try:
+                is_serving = await self._upstream.is_serving()
+                if is_serving != was_serving:
+                    self._log_server(is_serving=is_serving)
+                self.readiness.is_server_serving = was_serving = is_serving
+                if self._tls is not None:
+                    self._tls.look()
+            except Exception:  # noqa: BLE001 - the next check may work
+                _log.exception("a check of the server and of the certificates has failed")
             await asyncio.sleep(_LOOK_S)
 
     def _log_server(self, *, is_serving: bool) -> None:
@@ -203,6 +209,8 @@ class Gateway:
         """Refuse connections, send every device away, wait for them to close, detach the rest."""
         self.readiness.is_draining = True
         self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         self._watching.drain()
         error = RefusedError(Reason.DRAINING, "gateway", "stopping", "running; connect again")
         sockets = list(self._attachment.sockets)
@@ -234,19 +242,6 @@ class Gateway:
         on_ready(self)
         await signalled.wait()
         await self.stop()
-
-
-def _context(certificates: WatchedFiles[Certificates]) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load(context, certificates)
-    return context
-
-
-def _load(context: ssl.SSLContext, certificates: WatchedFiles[Certificates]) -> None:
-    """Load the certificate and key that were verified; new connections get them."""
-    certificate, key = certificates.paths[:2]
-    context.load_cert_chain(certificate, key)
 
 
 def serve(settings: GatewaySettings, on_ready: Callable[[Gateway], None]) -> None:

@@ -1,15 +1,11 @@
-"""A request for metrics: the head of an HTTP request, parsed strictly, and the check of its host.
-
-A browser that shows a foreign page may send requests to ports of its own machine, and the page can read
-the responses if a name of its owner resolves to this machine: the Host header then has that name. So a
-port on the loopback interface only accepts names of the loopback interface.
-"""
+"""A request for metrics: the head of an HTTP request, parsed strictly, and the check of its host."""
 
 from __future__ import annotations
 
-import ipaddress
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
+
+from identity.host_header import is_own_host
 
 HEAD_BYTES_MAX = 8 * 1024
 """Maximum size of a request, which has no body."""
@@ -76,7 +72,7 @@ def scrape_from(head: bytes, *, is_local: bool) -> Scrape:
     if method not in ("GET", "HEAD"):
         raise BadRequestError("405 Method Not Allowed")
     headers = _headers([line for line in lines if line])
-    if is_local and not _is_local(headers.get("host", "localhost")):
+    if is_local and not is_own_host(headers.get("host")):
         raise BadRequestError("421 Misdirected Request")
     try:
         query = parse_qs(urlsplit(target).query, max_num_fields=_HEADERS_MAX)
@@ -102,14 +98,3 @@ def _headers(lines: list[str]) -> dict[str, str]:
             raise BadRequestError("400 Bad Request")
         found[name] = value.strip()
     return found
-
-
-def _is_local(host: str) -> bool:
-    """Return whether a Host header has a name of the loopback interface."""
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.rpartition(":")[0] or host
-    if name.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False

@@ -10,8 +10,9 @@ import pytest
 
 from gateway import connections, first_frames
 from gateway.frames import FRAME_BYTES_MAX
+from gateway.settings import GatewaySettings
 from nearcast.v1 import device_service_pb2, subscriptions_pb2
-from tests.gateway.town import Request, a_town, reason_of, until
+from tests.gateway.town import Request, a_town, reason_of, running, until
 from tests.wire.test_bad_input import HERE, a_spec, hello, subscribe
 
 PAGE = "https://app.example.com"
@@ -46,6 +47,41 @@ async def test_origins(tmp_path, allowed, origin, status):
             async with town.http.get(town.address("/v1/status"), headers=headers) as response:
                 assert response.status == 403
                 assert (await response.json())["reason"] == "PERMISSION_DENIED"
+
+
+@pytest.mark.parametrize(
+    ("flags", "host", "is_refused"),
+    [
+        ({}, "evil.example:7480", True),
+        ({}, "localhost.evil.example", True),
+        ({}, "192.0.2.7:7480", True),
+        ({}, "localhost:8000", False),
+        ({}, "LOCALHOST.", False),
+        ({}, "127.0.0.1", False),
+        ({}, "[::1]:7480", False),
+        ({"origins": (PAGE,)}, "app.example.com", False),
+        ({"origins": (PAGE,)}, "evil.example", True),
+        ({"origins": ("*",)}, "evil.example", False),
+        ({"tokens": ("secret",)}, "evil.example", False),
+        ({"host": "0.0.0.0", "insecure": True}, "evil.example", False),  # noqa: S104
+    ],
+)
+async def test_a_foreign_name_that_resolves_to_this_machine_reads_nothing(
+    tmp_path, flags, host, is_refused
+):
+    roads = tmp_path / "roads.geojson"
+    roads.write_text("{}")
+    settings = GatewaySettings(port=0, server="127.0.0.1:9", map_file=roads, **flags)
+    async with running(settings) as gateway, aiohttp.ClientSession(headers={"Host": host}) as http:
+        base = f"http://127.0.0.1:{gateway.port}"
+        for path in ("/v1/status", "/map/base", "/map/", "/v1/watch"):
+            async with http.get(base + path) as response:
+                reason = (await response.json()).get("reason") if response.status == 403 else None
+                assert (reason == "PERMISSION_DENIED") == is_refused, path
+        for path in ("/healthz", "/readyz"):
+            async with http.get(base + path) as response:
+                assert response.status in (200, 503)
+        assert gateway.counters.refused["PERMISSION_DENIED"] == (4 if is_refused else 0)
 
 
 @pytest.mark.parametrize("protocols", [(), ("nearcast.v2",), ("bearer.x",)])

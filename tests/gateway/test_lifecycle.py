@@ -8,16 +8,18 @@ import ssl
 
 import aiohttp
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import ValidationError
 
 from gateway import fleet_link
 from gateway.main import PortError
 from gateway.settings import GatewaySettings
+from gateway.upstream import Upstream
 from identity.self_signed import write_self_signed
 from identity.watched_file import FileError
 from tests.gateway.town import PATIENCE_S, Client, a_town, gateway_settings, reason_of, running, until
 from tests.sdk.conftest import Place
-from tests.support.identity import token
+from tests.support.identity import Authority, token
 
 
 async def status_of(http, address):
@@ -118,6 +120,59 @@ async def test_tls(tmp_path):
         with pytest.raises(aiohttp.ClientError):
             async with town.http.ws_connect(town.address(), protocols=offered):
                 pass
+
+
+def write_pair(paths, pair):
+    for path, content in zip(paths, pair, strict=True):
+        path.write_bytes(content)
+
+
+async def served_certificate(gateway):
+    """Return the certificate that new connections get, PEM."""
+    return await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", gateway.port))
+
+
+async def test_a_certificate_that_openssl_refuses_changes_nothing(tmp_path, caplog):
+    authority, paths = Authority(), (tmp_path / "chain.pem", tmp_path / "key.pem")
+    first = authority.issue()
+    write_pair(paths, first)
+    short = rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505 - what is refused
+    place = Place(tmp_path / "store.db")
+    await place.start()
+    settings = GatewaySettings(
+        port=0, server=place.target, tls_certificate=paths[0], tls_key=paths[1], tokens=("secret",)
+    )
+    async with running(settings) as gateway:
+        await until(lambda: gateway.readiness.is_ready)
+        write_pair(paths, authority.issue(key=short))
+        await until(lambda: "the previous certificate stays in force: OpenSSL cannot use" in caplog.text)
+        assert (await served_certificate(gateway)).strip() == first[0].decode().strip()
+        await place.stop()
+        await until(lambda: not gateway.readiness.is_ready)
+        other_kind = authority.issue(key=rsa.generate_private_key(public_exponent=65537, key_size=2048))
+        write_pair(paths, other_kind)
+        async with asyncio.timeout(PATIENCE_S):
+            while (await served_certificate(gateway)).strip() != other_kind[0].decode().strip():  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        assert caplog.text.count("the previous certificate stays in force") == 1
+    write_pair(paths, authority.issue(key=short))
+    with pytest.raises(FileError, match="OpenSSL cannot use"):
+        async with running(settings):
+            pass
+
+
+async def test_a_check_that_fails_does_not_end_the_checks(monkeypatch, caplog):
+    failures = [OSError(24, "Too many open files")]
+
+    async def is_serving(_upstream):
+        if failures:
+            raise failures.pop()
+        return True
+
+    monkeypatch.setattr(Upstream, "is_serving", is_serving)
+    async with running(GatewaySettings(port=0, server="127.0.0.1:9")) as gateway:
+        await until(lambda: gateway.readiness.is_ready)
+    assert "a check of the server and of the certificates has failed" in caplog.text
 
 
 async def test_own_tokens_are_verified_at_the_start(tmp_path, town):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from identity import certificates
 from identity.certificates import read_certificates, watched_certificates
 from identity.issuer import Issuer
 from identity.keys import read_keys
-from identity.watched_file import LOOK_S, FileError, WatchedFiles
+from identity.watched_file import LOOK_S, RETRY_S, FileError, WatchedFiles
 from tests.support.identity import ISSUER, Authority
 
 PUBLIC = ISSUER.public_key()
@@ -98,6 +101,80 @@ def test_an_unexpected_failure_of_a_reload_keeps_the_old_contents(tmp_path, capl
     path.write_text("1 ")
     now_s[0] += LOOK_S
     assert watched.look() == 0
+
+
+def test_files_that_could_not_be_used_are_read_again_without_a_change_of_them(tmp_path, caplog):
+    path = tmp_path / "keys.json"
+    path.write_text("1")
+    now_s, reads, failures = [1e9], [], []
+
+    def read():
+        reads.append(now_s[0])
+        if failures:
+            raise failures[0]
+        return path.read_text()
+
+    def look(seconds):
+        now_s[0] += seconds
+        return watched.look()
+
+    watched = WatchedFiles([path], read, lambda: now_s[0])
+    path.write_text("22")
+    failures[:] = [FileError(f"{path} cannot be read: Permission denied")]
+    assert look(LOOK_S) == "1"
+    for _ in range(int(RETRY_S / LOOK_S) - 1):
+        assert look(LOOK_S) == "1"
+    assert len(reads) == 2, "not read again at each look"
+    look(LOOK_S)
+    look(RETRY_S)
+    assert len(reads) == 4
+    assert caplog.text.count("reload failed") == 1, "a failure that stays is logged once"
+    failures[:] = [OSError(24, "Too many open files")]
+    assert look(RETRY_S) == "1"
+    assert caplog.text.count("reload failed") == 2
+    failures.clear()
+    assert look(RETRY_S) == "22"
+    assert watched.generation == 2
+    look(RETRY_S)
+    assert len(reads) == 6, "files in use are read again only if they change"
+
+
+def test_a_certificate_comes_into_force_when_it_becomes_valid(files, monkeypatch):
+    day = [datetime.now(UTC)]
+
+    class Calendar:
+        @staticmethod
+        def now(_zone):
+            return day[0]
+
+    monkeypatch.setattr(certificates, "datetime", Calendar)
+    now_s = [1e9]
+    watched = watched_certificates(*files[:2])
+    monkeypatch.setattr(watched, "_clock", lambda: now_s[0])
+    before = watched.look()
+    for path, content in zip(files[:2], Authority().issue("x", 1, 9), strict=True):
+        path.write_bytes(content)
+    now_s[0] += LOOK_S
+    assert watched.look() is before
+    day[0] += timedelta(days=2)
+    now_s[0] += RETRY_S
+    assert watched.look().chain == files[0].read_bytes()
+
+
+def test_a_file_that_is_absent_for_a_while_is_logged_once(files, caplog, monkeypatch):
+    now_s = [1e9]
+    watched = watched_certificates(*files)
+    monkeypatch.setattr(watched, "_clock", lambda: now_s[0])
+    aside = files[1].with_suffix(".aside")
+    for count in (1, 2):
+        os.rename(files[1], aside)  # noqa: PTH104 - keeps the stamp
+        for _ in range(5):
+            now_s[0] += LOOK_S
+            watched.look()
+        assert caplog.text.count("cannot be read") == count
+        os.rename(aside, files[1])  # noqa: PTH104
+        now_s[0] += LOOK_S
+        watched.look()
 
 
 @pytest.fixture

@@ -69,9 +69,9 @@ class Authority:
     def pem(self):
         return self.certificate.public_bytes(Encoding.PEM)
 
-    def issue(self, name="localhost", begin_days=-1, end_days=1):
-        """Return a certificate and its key, PEM."""
-        key = ec.generate_private_key(ec.SECP256R1())
+    def issue(self, name="localhost", begin_days=-1, end_days=1, key=None):
+        """Return a certificate and its key, PEM; the key is a new one if none is given."""
+        key = key or ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
         builder = self._builder(subject, key.public_key(), begin_days, end_days)
