@@ -81,10 +81,12 @@ export class Client {
      */
     async attach(deviceId: string, options: AttachOptions): Promise<Device> {
         const startMs = performance.now();
+        // One for all attempts: each location draws a blurred position of its own.
+        const location = new Location(options, options.privacyRadiusM);
         let allowedMs = options.waitMs === undefined ? undefined : notNegative(options.waitMs, "waitMs");
         for (;;) {
             try {
-                return await this.#attach(deviceId, options);
+                return await this.#attach(deviceId, location, options);
             } catch (error) {
                 if (!isInUse(error)) throw error;
                 allowedMs ??= error.retryAfterMs + SLACK_MS;
@@ -95,9 +97,12 @@ export class Client {
         }
     }
 
-    async #attach(deviceId: string, options: AttachOptions): Promise<Device> {
+    async #attach(
+        deviceId: string,
+        location: Location,
+        { prefetchM, takeOver, signal }: AttachOptions,
+    ): Promise<Device> {
         this.#requireOpen();
-        const { privacyRadiusM, prefetchM, takeOver, signal } = options;
         throwIfAborted(signal);
         const stream = new DeviceStream(this.#transport, this.#token);
         const session = new DeviceSession({
@@ -105,7 +110,7 @@ export class Client {
             nonce: crypto.getRandomValues(new Uint8Array(NONCE_BYTES)),
             clock: this.#clock,
             send: stream.send,
-            location: new Location(options, privacyRadiusM),
+            location,
             prefetchM,
             takeOver,
         });

@@ -381,6 +381,23 @@ test("a device that another instance uses is attached when it is free", async ()
     );
 });
 
+test("a private device that waits to attach shows one position", async () => {
+    server.answer = (one, request) => {
+        if (one.requests.length > 1) return answerAll(one, request);
+        const error = { reason: ErrorReason.DEVICE_IN_USE, retryAfterMs: 10n };
+        one.send({ case: "rejection", value: { command: 1, error } });
+        return undefined;
+    };
+    await client.attach("phone", { ...HERE, privacyRadiusM: 500 });
+    const [first, second] = server.requests.map(({ command }) => {
+        assert.ok(command.case === "hello");
+        return command.value.position;
+    });
+    assert.ok(first !== undefined && second !== undefined);
+    assert.deepEqual([first.lon, first.lat], [second.lon, second.lat]);
+    assert.notDeepEqual([first.lon, first.lat], [HERE.lon, HERE.lat]);
+});
+
 test("a device that is taken over ends, and closes its connection", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);
