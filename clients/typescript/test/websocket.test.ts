@@ -1,7 +1,11 @@
 /** Devices over real WebSockets, with real messages. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { afterEach, beforeEach, test } from "node:test";
+import type { TestContext } from "node:test";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { WebSocket } from "ws";
 import {
@@ -22,6 +26,7 @@ import { ErrorReason } from "../src/generated/nearcast/v1/errors_pb.js";
 import { FrameServer, answerAll } from "./frame_server.js";
 
 const HERE = { lon: 14.5, lat: 35.5 };
+const PATIENCE_MS = 60_000;
 const TEA = { kind: "topK", keywords: ["tea"], k: 1 } as const;
 
 // The constructors of the platforms are accepted as they are.
@@ -491,6 +496,82 @@ test("a device goes to another gateway when its connection breaks", async () => 
     }
     await two.close();
     await other.stop();
+});
+
+/** Wait until a condition holds, while timers are those of the test. */
+async function eventually(condition: () => boolean): Promise<void> {
+    const limit = AbortSignal.timeout(PATIENCE_MS);
+    while (!condition()) {
+        assert.ok(!limit.aborted, String(condition));
+        await new Promise((resolve) => setImmediate(resolve));
+    }
+}
+
+/** Time that passes at once. */
+function virtualTime(t: TestContext): (ms: number) => void {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    let nowMs = performance.now();
+    t.mock.method(performance, "now", () => nowMs);
+    t.mock.method(Math, "random", () => 0);
+    return (ms) => {
+        nowMs += ms;
+        t.mock.timers.tick(ms);
+    };
+}
+
+test("a device goes to another gateway when its own does not respond any more", async (t) => {
+    const other = await FrameServer.start();
+    t.after(() => other.stop());
+    const pass = virtualTime(t);
+    client = connect([server.target, other.target], { webSocket: fromPackage });
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.answer = () => {};
+    other.version = server.version;
+    device.move({ lon: 14.52, lat: 35.5 });
+    pass(4000);
+    assert.equal(subscription.state, "offline and stale");
+    pass(15_000);
+    await eventually(() => /^UnavailableError: .*no response/u.test(String(device.offlineError)));
+    await eventually(() => {
+        pass(0);
+        return subscription.state === "exact";
+    });
+    assert.deepEqual([server.handshakes.length, other.handshakes.length], [1, 1]);
+});
+
+test("a handshake without a response ends, and the next gateway takes its place", async (t) => {
+    const hung = createServer();
+    const accepted: Socket[] = [];
+    hung.on("connection", (socket) => accepted.push(socket));
+    hung.listen(0, "127.0.0.1");
+    await once(hung, "listening");
+    t.after(() => {
+        for (const socket of accepted) socket.destroy();
+        hung.close();
+    });
+    const gone = `ws://127.0.0.1:${(hung.address() as AddressInfo).port}`;
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const pass = virtualTime(t);
+    client = connect(gone, { webSocket: fromPackage });
+    const refused = assert.rejects(client.attach("phone", { ...HERE, signal }), {
+        name: "UnavailableError",
+        message: /no response before it was open/u,
+    });
+    await eventually(() => accepted.length === 1);
+    pass(4000);
+    pass(15_000);
+    await refused;
+    client = connect([gone, server.target], { webSocket: fromPackage });
+    const attached = client.attach("phone", { ...HERE, signal });
+    await eventually(() => accepted.length === 2);
+    pass(4000);
+    pass(15_000);
+    await eventually(() => {
+        pass(0);
+        return server.handshakes.length === 1;
+    });
+    await attached;
 });
 
 test("a search leaves no subscription", async () => {

@@ -24,6 +24,11 @@ export interface Stream {
     end(): void;
     /** End the stream at once. */
     cancel(): void;
+    /**
+     * End the stream at once: the server does not respond, so the next stream needs another connection.
+     * Absent if the transport notices itself that a connection is lost.
+     */
+    abandon?(): void;
 }
 
 /** Opens streams to a server or a gateway. Without `call` it is for devices alone. */
