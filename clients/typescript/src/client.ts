@@ -19,7 +19,7 @@ import type { NewObject } from "./publishing.js";
 import { PUBLISH, RETRACT, SEARCH } from "./transport/calls.js";
 import type { Call } from "./transport/calls.js";
 import { DeviceStream } from "./transport/device_stream.js";
-import { currentToken } from "./transport/transport.js";
+import { PRINTABLE, currentToken, strippedToken } from "./transport/transport.js";
 import type { TokenSource, Transport } from "./transport/transport.js";
 import { WebSocketTransport } from "./transport/websocket.js";
 import type { WebSocketConstructor } from "./transport/websocket.js";
@@ -250,6 +250,10 @@ export function connect(
     options: ConnectOptions = {},
 ): Client {
     const { token = "", webSocket, insecure = false } = options;
+    if (typeof token === "string" && strippedToken(token) === undefined) {
+        const refusal = { field: "token", value: "not shown", limit: `a ${PRINTABLE}` };
+        throw new RefusedError({ reason: "INVALID_FIELD", ...refusal });
+    }
     const transport = isAddress(target) ? new WebSocketTransport(target, webSocket) : target;
     if (token !== "" && !transport.isConfidential && !insecure) {
         const limit = "wss: without, others could read the token on the way; insecure: true sends it so";

@@ -75,6 +75,30 @@ test("a call leaves no listener at its signal, which may abort before the call s
     await other.close();
 });
 
+test("a token that cannot be sent is not shown", async () => {
+    for (const secret of ["se\ncret", "se\u00e9cret"]) {
+        for (const target of [new GrpcTransport("127.0.0.1:1"), "ws://127.0.0.1:1"]) {
+            const client = connect(target, { token: () => secret, webSocket: WebSocket });
+            for (const call of [
+                client.attach("phone", { lon: 14.5, lat: 35.5 }),
+                client.retract({ keys: ["a"] }),
+            ]) {
+                await assert.rejects(call, {
+                    name: "UnavailableError",
+                    message:
+                        "no token is available: " +
+                        "the function did not return text of printable ASCII characters on one line",
+                });
+            }
+            await client.close();
+        }
+        assert.throws(() => connect("ws://127.0.0.1:1", { token: secret, webSocket: WebSocket }), {
+            field: "token",
+            message: "token is not shown, must be a text of printable ASCII characters on one line",
+        });
+    }
+});
+
 test("addresses", () => {
     for (const target of ["", "http://localhost:1", "a b"]) {
         assert.throws(() => new GrpcTransport(target), { field: "target" });
