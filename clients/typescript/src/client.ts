@@ -14,8 +14,8 @@ import { writeSpec } from "./core/specs.js";
 import type { Spec } from "./core/specs.js";
 import { Deferred, throwIfAborted, unlessAborted } from "./core/waiting.js";
 import { Device } from "./device.js";
-import { OBJECTS_MAX, writeObject } from "./publishing.js";
-import type { NewObject } from "./publishing.js";
+import { OBJECTS_MAX, writeObject, writeRetraction } from "./publishing.js";
+import type { NewObject, Retraction } from "./publishing.js";
 import { PUBLISH, RETRACT, SEARCH } from "./transport/calls.js";
 import type { Call } from "./transport/calls.js";
 import { DeviceStream } from "./transport/device_stream.js";
@@ -147,17 +147,8 @@ export class Client {
     }
 
     /** Retract objects by their ids, and by the keys of this publisher; all or none. */
-    async retract(
-        objects: { readonly ids?: readonly bigint[]; readonly keys?: readonly string[] },
-        options: { signal?: AbortSignal } = {},
-    ): Promise<void> {
-        const { ids = [], keys = [] } = objects;
-        if (ids.length + keys.length === 0) throw invalid("objects", "empty", "given: ids, or keys");
-        ids.forEach((id, i) => {
-            if (typeof id !== "bigint") throw invalid(`ids[${i}]`, id, "a bigint, such as 17n");
-        });
-        const request = create(RETRACT.request, { ids: [...ids], keys: [...keys] });
-        await this.#call(RETRACT, request, options.signal);
+    async retract(objects: Retraction, options: { signal?: AbortSignal } = {}): Promise<void> {
+        await this.#call(RETRACT, writeRetraction(objects), options.signal);
     }
 
     /**

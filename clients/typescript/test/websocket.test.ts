@@ -18,6 +18,8 @@ import {
 import type {
     Change,
     Client,
+    NewObject,
+    Retraction,
     Subscription,
     SubscriptionState,
     WebSocketConstructor,
@@ -663,12 +665,36 @@ test("an exact result waits eight seconds for a server that is away", async (t) 
     server = await FrameServer.start();
 });
 
-test("ids that are no bigints, and keywords that are no array, are refused", async () => {
-    const ids = [17] as unknown as bigint[];
-    await assert.rejects(client.retract({ ids }), { field: "ids[0]" });
-    const keywords = "tea" as unknown as string[];
-    const object = { ...HERE, keywords, ttlMs: 1000 };
-    await assert.rejects(client.publish([object]), { field: "objects[0].keywords" });
+test("ids and keys that are none are refused before a retraction is sent", async () => {
+    for (const [objects, field] of [
+        [{ ids: [17] }, "ids[0]"],
+        [{ ids: [1n, 0n] }, "ids[1]"],
+        [{ ids: [2n ** 63n] }, "ids[0]"],
+        [{ ids: 17n }, "ids"],
+        [{ keys: "bar-7" }, "keys"],
+        [{ keys: ["bar-7", ""] }, "keys[1]"],
+        [{ keys: [7] }, "keys[0]"],
+        [{}, "objects"],
+    ] as const) {
+        await assert.rejects(client.retract(objects as Retraction), { name: "RefusedError", field });
+    }
+});
+
+test("objects whose content is of another type are refused before they are sent", async () => {
+    for (const [content, field] of [
+        [{ keywords: "tea" }, "objects[0].keywords"],
+        [{ payload: "20 % off" }, "objects[0].payload"],
+        [{ payload: "" }, "objects[0].payload"],
+        [{ payload: [256, -1] }, "objects[0].payload"],
+        [{ payload: new ArrayBuffer(2) }, "objects[0].payload"],
+        [{ payload: new Uint16Array([256]) }, "objects[0].payload"],
+        [{ key: 7 }, "objects[0].key"],
+        [{ key: "bar\n7" }, "objects[0].key"],
+        [{ key: "x".repeat(129) }, "objects[0].key"],
+    ] as const) {
+        const object = { ...HERE, keywords: ["tea"], ttlMs: 1000, ...content } as unknown as NewObject;
+        await assert.rejects(client.publish([object]), { name: "RefusedError", field });
+    }
 });
 
 test("a network that has changed gets another connection at once", async () => {
