@@ -174,7 +174,7 @@ class HttpApi:
             method = stub_of(call, channel)
             try:
                 if call is PUBLISH:
-                    return await _published(method(metadata=metadata, timeout=_CALL_S), message)
+                    return await published(method(metadata=metadata, timeout=_CALL_S), message)
                 return await method(message, metadata=metadata, timeout=_CALL_S)
             except grpc.aio.AioRpcError as error:
                 self._servers.failed(channel, refusal(error, is_encrypted=channel.is_encrypted))
@@ -194,7 +194,7 @@ class HttpApi:
         raise AssertionError("unreachable")
 
 
-async def _published(stream: Any, message: Any) -> Any:  # noqa: ANN401 - gRPC's
+async def published(stream: Any, message: Any) -> Any:  # noqa: ANN401 - gRPC's
     """Publish over a stream of its own; return its only response, or the server's refusal.
 
     Raises

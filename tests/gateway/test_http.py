@@ -168,7 +168,7 @@ async def publishing_at_a_stop(town, commits):
     publishing = asyncio.create_task(call(town, "publish"))
     await commits.begun()
     stopping = asyncio.create_task(town.server.stop())
-    (requests,) = town.server.listener.publishers._streams
+    (requests,) = town.server.listener.publishers._streams  # noqa: SLF001 - streams are internal
     await until(lambda: requests.is_draining)
     return publishing, stopping
 
@@ -227,9 +227,9 @@ class EndingStream:
 
 async def test_the_reason_of_a_stream_does_not_refuse_a_request_that_was_admitted():
     refused = EndingStream(admitted_count=0)
-    assert await http_api._published(refused, None) == refused.error
+    assert await http_api.published(refused, None) == refused.error
     with pytest.raises(grpc.aio.AioRpcError) as failure:
-        await http_api._published(EndingStream(admitted_count=1), None)
+        await http_api.published(EndingStream(admitted_count=1), None)
     assert not failure.value.trailing_metadata()
 
 
