@@ -174,7 +174,7 @@ class HttpApi:
             method = stub_of(call, channel)
             try:
                 if call is PUBLISH:
-                    return await _published(method(metadata=metadata, timeout=_CALL_S), message)
+                    return await published(method(metadata=metadata, timeout=_CALL_S), message)
                 return await method(message, metadata=metadata, timeout=_CALL_S)
             except grpc.aio.AioRpcError as error:
                 self._servers.failed(channel, refusal(error, is_encrypted=channel.is_encrypted))
@@ -194,20 +194,46 @@ class HttpApi:
         raise AssertionError("unreachable")
 
 
-async def _published(stream: Any, message: Any) -> Any:  # noqa: ANN401 - gRPC's
-    """Publish over a stream of its own; return its only response."""
+async def published(stream: Any, message: Any) -> Any:  # noqa: ANN401 - gRPC's
+    """Publish over a stream of its own; return its only response, or the server's refusal.
+
+    Raises
+    ------
+    grpc.aio.AioRpcError
+        If the stream ends before; without a refusal if the server may have published.
+    """
     try:
         await stream.write(message)
         response = await stream.read()
         with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
             await stream.done_writing()
+        if response is not grpc.aio.EOF and response.go_away.admitted_count:
+            response = await _response_due(stream)
     finally:
         stream.cancel()
     if response is grpc.aio.EOF:
-        raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata())
+        raise _unknown_outcome(grpc.StatusCode.UNAVAILABLE)
     if response.HasField("go_away"):
         return response.go_away.error
     return response.error if response.HasField("error") else response
+
+
+async def _response_due(stream: Any) -> Any:  # noqa: ANN401 - gRPC's
+    """Return the response to a request that the server has admitted, after its `GoAway`.
+
+    Raises
+    ------
+    grpc.aio.AioRpcError
+        If the stream ends before. The reason of its end does not apply to an admitted request.
+    """
+    try:
+        return await stream.read()
+    except grpc.aio.AioRpcError as error:
+        raise _unknown_outcome(error.code()) from None
+
+
+def _unknown_outcome(code: grpc.StatusCode) -> grpc.aio.AioRpcError:
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata())
 
 
 def parsed(body: bytes, call: Call) -> Any:  # noqa: ANN401 - of the call's class

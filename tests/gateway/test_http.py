@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import socket
 import threading
 
+import grpc
 import pytest
 
 from gateway import http_api
 from gateway.calls import CALLS
 from gateway.openapi import document, page
 from nearcast.errors import Reason
+from nearcast.v1 import errors_pb2, publisher_service_pb2, streams_pb2
 from nearcast.wire.errors import CODES
 from tests.gateway.intruder import raw
-from tests.gateway.town import a_town
+from tests.gateway.town import a_town, until
 from tests.support.identity import token
+from tests.wire.test_go_away import held_commits
 
 HERE = {"lon": 14.5, "lat": 35.5}
 OBJECT = {"position": HERE, "keywords": ["sushi"], "ttl_ms": "60000"}
@@ -157,6 +161,76 @@ async def test_a_server_that_cannot_be_reached(tmp_path):
             held.bind(("127.0.0.1", town.server.port))
             status, problem = await call(town, "search")
         assert (status, problem["type"]) == (502, "about:blank")
+
+
+async def publishing_at_a_stop(town, commits):
+    """Publish, and stop the server before the commit; return both tasks once the server has drained."""
+    publishing = asyncio.create_task(call(town, "publish"))
+    await commits.begun()
+    stopping = asyncio.create_task(town.server.stop())
+    (requests,) = town.server.listener.publishers._streams  # noqa: SLF001 - streams are internal
+    await until(lambda: requests.is_draining)
+    return publishing, stopping
+
+
+async def test_a_publication_that_a_draining_server_has_admitted_gets_its_response(tmp_path):
+    async with a_town(tmp_path) as town, held_commits(town.server) as commits:
+        publishing, stopping = await publishing_at_a_stop(town, commits)
+        commits.go_on.set()
+        status, published = await publishing
+        assert (status, published.get("ids")) == (200, ["1"])
+        await stopping
+
+
+async def test_an_admitted_publication_without_a_response_has_an_unknown_outcome(tmp_path, monkeypatch):
+    monkeypatch.setattr("server.main._DRAIN_S", 0.1)
+    monkeypatch.setattr("server.main._GRACE_S", 0.1)
+    async with a_town(tmp_path) as town, held_commits(town.server) as commits:
+        publishing, stopping = await publishing_at_a_stop(town, commits)
+        status, problem = await publishing
+        assert (status, problem["type"]) == (502, "about:blank")
+        commits.go_on.set()
+        await stopping
+
+
+class EndingStream:
+    """A stream that ends after `GoAway`, with the reason.
+
+    Parameters
+    ----------
+    admitted_count
+        The number of requests that it has admitted.
+    """
+
+    def __init__(self, admitted_count):
+        self.error = errors_pb2.Error(reason=errors_pb2.ERROR_REASON_DRAINING)
+        go_away = streams_pb2.GoAway(error=self.error, admitted_count=admitted_count)
+        self._responses = [publisher_service_pb2.PublishResponse(go_away=go_away)]
+        self.has_half_closed = False
+
+    async def write(self, _message):
+        """Take the request."""
+
+    async def read(self):
+        if self._responses:
+            return self._responses.pop()
+        assert self.has_half_closed
+        trailing = grpc.aio.Metadata(("nearcast-error-bin", self.error.SerializeToString()))
+        raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), trailing)
+
+    async def done_writing(self):
+        self.has_half_closed = True
+
+    def cancel(self):
+        """End it."""
+
+
+async def test_the_reason_of_a_stream_does_not_refuse_a_request_that_was_admitted():
+    refused = EndingStream(admitted_count=0)
+    assert await http_api.published(refused, None) == refused.error
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await http_api.published(EndingStream(admitted_count=1), None)
+    assert not failure.value.trailing_metadata()
 
 
 async def test_status_and_inspect(town):

@@ -14,12 +14,12 @@ import { writeSpec } from "./core/specs.js";
 import type { Spec } from "./core/specs.js";
 import { Deferred, throwIfAborted, unlessAborted } from "./core/waiting.js";
 import { Device } from "./device.js";
-import { OBJECTS_MAX, writeObject } from "./publishing.js";
-import type { NewObject } from "./publishing.js";
+import { OBJECTS_MAX, writeObject, writeRetraction } from "./publishing.js";
+import type { NewObject, Retraction } from "./publishing.js";
 import { PUBLISH, RETRACT, SEARCH } from "./transport/calls.js";
 import type { Call } from "./transport/calls.js";
 import { DeviceStream } from "./transport/device_stream.js";
-import { currentToken } from "./transport/transport.js";
+import { PRINTABLE, currentToken, strippedToken } from "./transport/transport.js";
 import type { TokenSource, Transport } from "./transport/transport.js";
 import { WebSocketTransport } from "./transport/websocket.js";
 import type { WebSocketConstructor } from "./transport/websocket.js";
@@ -81,10 +81,12 @@ export class Client {
      */
     async attach(deviceId: string, options: AttachOptions): Promise<Device> {
         const startMs = performance.now();
+        // One for all attempts: each location draws a blurred position of its own.
+        const location = new Location(options, options.privacyRadiusM);
         let allowedMs = options.waitMs === undefined ? undefined : notNegative(options.waitMs, "waitMs");
         for (;;) {
             try {
-                return await this.#attach(deviceId, options);
+                return await this.#attach(deviceId, location, options);
             } catch (error) {
                 if (!isInUse(error)) throw error;
                 allowedMs ??= error.retryAfterMs + SLACK_MS;
@@ -95,9 +97,12 @@ export class Client {
         }
     }
 
-    async #attach(deviceId: string, options: AttachOptions): Promise<Device> {
+    async #attach(
+        deviceId: string,
+        location: Location,
+        { prefetchM, takeOver, signal }: AttachOptions,
+    ): Promise<Device> {
         this.#requireOpen();
-        const { privacyRadiusM, prefetchM, takeOver, signal } = options;
         throwIfAborted(signal);
         const stream = new DeviceStream(this.#transport, this.#token);
         const session = new DeviceSession({
@@ -105,7 +110,7 @@ export class Client {
             nonce: crypto.getRandomValues(new Uint8Array(NONCE_BYTES)),
             clock: this.#clock,
             send: stream.send,
-            location: new Location(options, privacyRadiusM),
+            location,
             prefetchM,
             takeOver,
         });
@@ -142,17 +147,8 @@ export class Client {
     }
 
     /** Retract objects by their ids, and by the keys of this publisher; all or none. */
-    async retract(
-        objects: { readonly ids?: readonly bigint[]; readonly keys?: readonly string[] },
-        options: { signal?: AbortSignal } = {},
-    ): Promise<void> {
-        const { ids = [], keys = [] } = objects;
-        if (ids.length + keys.length === 0) throw invalid("objects", "empty", "given: ids, or keys");
-        ids.forEach((id, i) => {
-            if (typeof id !== "bigint") throw invalid(`ids[${i}]`, id, "a bigint, such as 17n");
-        });
-        const request = create(RETRACT.request, { ids: [...ids], keys: [...keys] });
-        await this.#call(RETRACT, request, options.signal);
+    async retract(objects: Retraction, options: { signal?: AbortSignal } = {}): Promise<void> {
+        await this.#call(RETRACT, writeRetraction(objects), options.signal);
     }
 
     /**
@@ -245,6 +241,10 @@ export function connect(
     options: ConnectOptions = {},
 ): Client {
     const { token = "", webSocket, insecure = false } = options;
+    if (typeof token === "string" && strippedToken(token) === undefined) {
+        const refusal = { field: "token", value: "not shown", limit: `a ${PRINTABLE}` };
+        throw new RefusedError({ reason: "INVALID_FIELD", ...refusal });
+    }
     const transport = isAddress(target) ? new WebSocketTransport(target, webSocket) : target;
     if (token !== "" && !transport.isConfidential && !insecure) {
         const limit = "wss: without, others could read the token on the way; insecure: true sends it so";

@@ -29,6 +29,7 @@ const ACCEPTED_MS = 5000;
 /** More than a third of the server's lease: by then devices have sent their own pings. */
 const KEEPALIVE_MS = 240_000;
 const KEEPALIVE_TIMEOUT_MS = 10_000;
+const LOST = "the connection was lost before the response";
 
 /** Settings of the connection. */
 export interface GrpcOptions {
@@ -108,7 +109,7 @@ export class GrpcTransport implements Transport {
         const stream = call.isStream
             ? this.#client.makeBidiStreamRequest(method, write, read, metadata)
             : undefined;
-        if (stream !== undefined) exchange(stream, request, arrived);
+        if (stream !== undefined) exchange(stream, request, arrived, call.isNotice);
         const ongoing =
             stream ?? this.#client.makeUnaryRequest(method, write, read, request, metadata, responded);
         try {
@@ -179,18 +180,28 @@ class GrpcStream implements Stream {
     }
 }
 
-/** Send one request on a stream, and settle `arrived` with its response. */
+/**
+ * Send one request on a stream, and settle `arrived` with its response.
+ *
+ * After a notice the server owes the response to the request. If the stream ends without it, its reason
+ * does not apply to the request, whose outcome is unknown.
+ */
 function exchange<Request, Response>(
     stream: ClientDuplexStream<Request, Response>,
     request: Request,
     arrived: Deferred<Response>,
+    isNotice: (message: Response) => boolean = () => false,
 ): void {
-    stream.on("data", (response: Response) => {
-        arrived.resolve(response);
+    let isAdmitted = false;
+    stream.on("data", (message: Response) => {
+        if (isNotice(message)) isAdmitted = true;
+        else arrived.resolve(message);
         stream.end();
     });
     stream.on("error", () => {}); // the status has it
-    stream.on("status", (ended: StatusObject) => arrived.reject(failureOf(ended)));
+    stream.on("status", (ended: StatusObject) =>
+        arrived.reject(isAdmitted ? new UnavailableError(LOST) : failureOf(ended)),
+    );
     stream.write(request);
 }
 

@@ -45,7 +45,7 @@ export type {
     TopKSpec,
     Window,
 } from "./core/specs.js";
-export type { NewObject } from "./publishing.js";
+export type { NewObject, Retraction } from "./publishing.js";
 export type { Call, Caller } from "./transport/calls.js";
 export { WebSocketTransport } from "./transport/websocket.js";
 export type { WebSocketConstructor, WebSocketLike } from "./transport/websocket.js";

@@ -10,10 +10,16 @@ import type { Readable, Writable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
+import { create, toBinary } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Metadata, Server as GrpcServer, ServerCredentials, status } from "@grpc/grpc-js";
+import type { ServerDuplexStream } from "@grpc/grpc-js";
 import { WebSocket } from "ws";
+import { ErrorReason, ErrorSchema } from "../src/generated/nearcast/v1/errors_pb.js";
 import { GrpcTransport } from "../src/grpc.js";
 import { ClosedError, UnavailableError, connect } from "../src/index.js";
 import type { Change, Client, Subscription } from "../src/index.js";
+import { PUBLISH } from "../src/transport/calls.js";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PYTHON = process.env["NEARCAST_PYTHON"] ?? `${ROOT}.venv/bin/python`;
@@ -69,12 +75,104 @@ test("a call leaves no listener at its signal, which may abort before the call s
     await other.close();
 });
 
+test("a token that cannot be sent is not shown", async () => {
+    for (const secret of ["se\ncret", "se\u00e9cret"]) {
+        for (const target of [new GrpcTransport("127.0.0.1:1"), "ws://127.0.0.1:1"]) {
+            const client = connect(target, { token: () => secret, webSocket: WebSocket });
+            for (const call of [
+                client.attach("phone", { lon: 14.5, lat: 35.5 }),
+                client.retract({ keys: ["a"] }),
+            ]) {
+                await assert.rejects(call, {
+                    name: "UnavailableError",
+                    message:
+                        "no token is available: " +
+                        "the function did not return text of printable ASCII characters on one line",
+                });
+            }
+            await client.close();
+        }
+        assert.throws(() => connect("ws://127.0.0.1:1", { token: secret, webSocket: WebSocket }), {
+            field: "token",
+            message: "token is not shown, must be a text of printable ASCII characters on one line",
+        });
+    }
+});
+
 test("addresses", () => {
     for (const target of ["", "http://localhost:1", "a b"]) {
         assert.throws(() => new GrpcTransport(target), { field: "target" });
     }
     assert.throws(() => connect(new GrpcTransport("near.example"), { token: "t" }), { field: "target" });
     connect(new GrpcTransport("near.example", { tls: {} }), { token: "t" });
+});
+
+describe("a server that drains", () => {
+    const error = { reason: ErrorReason.DRAINING, message: "stopping" };
+    const tea = { keywords: ["tea"], lon: 14.5, lat: 35.5, ttlMs: 1000 };
+
+    /** Publish at a server that sends `first`, and `rest` when the client has half-closed. */
+    async function published(
+        first: MessageInitShape<typeof PUBLISH.response>,
+        rest: MessageInitShape<typeof PUBLISH.response>[],
+    ): Promise<bigint[]> {
+        const server = new GrpcServer();
+        const bytes = (message: Uint8Array) => Buffer.from(message);
+        const method = {
+            path: PUBLISH.method,
+            requestStream: true,
+            responseStream: true,
+            requestSerialize: bytes,
+            requestDeserialize: bytes,
+            responseSerialize: bytes,
+            responseDeserialize: bytes,
+        };
+        const handle = (call: ServerDuplexStream<Uint8Array, Uint8Array>) => {
+            const send = (message: MessageInitShape<typeof PUBLISH.response>) =>
+                call.write(toBinary(PUBLISH.response, create(PUBLISH.response, message)));
+            call.on("data", () => send(first));
+            call.on("end", () => {
+                rest.forEach(send);
+                const metadata = new Metadata();
+                metadata.set("nearcast-error-bin", bytes(toBinary(ErrorSchema, create(ErrorSchema, error))));
+                call.emit("error", { code: status.UNAVAILABLE, details: "stopping", metadata });
+            });
+        };
+        server.addService({ Publish: method }, { Publish: handle });
+        const port = await new Promise<number>((resolve, reject) => {
+            server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (failure, bound) =>
+                failure === null ? resolve(bound) : reject(failure),
+            );
+        });
+        const client = connect(new GrpcTransport(`127.0.0.1:${port}`));
+        try {
+            return await client.publish([tea]);
+        } finally {
+            await client.close();
+            server.forceShutdown();
+        }
+    }
+
+    test("a publication that it has admitted gets its response", async () => {
+        const admitted = { goAway: { error, admittedCount: 1n } };
+        assert.deepEqual(await published(admitted, [{ sequence: 1n, ids: [7n] }]), [7n]);
+        const refusal = { reason: ErrorReason.OUT_OF_AREA, field: "objects[0].position" };
+        await assert.rejects(published(admitted, [{ error: refusal }]), { reason: "OUT_OF_AREA" });
+    });
+
+    test("an admitted publication without a response has an unknown outcome", async () => {
+        await assert.rejects(
+            published({ goAway: { error, admittedCount: 1n } }, []),
+            (failure) => failure instanceof UnavailableError,
+        );
+    });
+
+    test("a publication that it has not admitted is refused", async () => {
+        await assert.rejects(published({ goAway: { error } }, []), {
+            name: "RefusedError",
+            reason: "DRAINING",
+        });
+    });
 });
 
 const skip = existsSync(PYTHON) ? false : `no Python environment: ${PYTHON} does not exist`;

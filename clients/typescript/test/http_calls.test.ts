@@ -42,6 +42,21 @@ test("responses that are none of a gateway are errors of the SDK", async (t) => 
     }
 });
 
+test("a gateway that stops, or a proxy without one, cannot be reached", async (t) => {
+    const problem = '{"type": "about:blank", "status": 503, "detail": "the gateway is stopping"}';
+    const draining = '{"reason": "DRAINING", "detail": "the server is stopping"}';
+    for (const [content, name] of [
+        [problem, "UnavailableError"],
+        ["<html></html>", "UnavailableError"],
+        [draining, "RefusedError"],
+    ] as const) {
+        const gateway = await client(t, (_, response) => {
+            response.writeHead(503).end(content);
+        });
+        await assert.rejects(gateway.retract({ keys: ["a"] }), { name });
+    }
+});
+
 test("a signal that aborts during a response is the reason of the failure", async (t) => {
     const stop = new AbortController();
     const gateway = await client(t, (_, response) => {

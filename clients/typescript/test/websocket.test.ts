@@ -1,7 +1,11 @@
 /** Devices over real WebSockets, with real messages. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { afterEach, beforeEach, test } from "node:test";
+import type { TestContext } from "node:test";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { WebSocket } from "ws";
 import {
@@ -14,6 +18,8 @@ import {
 import type {
     Change,
     Client,
+    NewObject,
+    Retraction,
     Subscription,
     SubscriptionState,
     WebSocketConstructor,
@@ -22,6 +28,7 @@ import { ErrorReason } from "../src/generated/nearcast/v1/errors_pb.js";
 import { FrameServer, answerAll } from "./frame_server.js";
 
 const HERE = { lon: 14.5, lat: 35.5 };
+const PATIENCE_MS = 60_000;
 const TEA = { kind: "topK", keywords: ["tea"], k: 1 } as const;
 
 // The constructors of the platforms are accepted as they are.
@@ -381,6 +388,23 @@ test("a device that another instance uses is attached when it is free", async ()
     );
 });
 
+test("a private device that waits to attach shows one position", async () => {
+    server.answer = (one, request) => {
+        if (one.requests.length > 1) return answerAll(one, request);
+        const error = { reason: ErrorReason.DEVICE_IN_USE, retryAfterMs: 10n };
+        one.send({ case: "rejection", value: { command: 1, error } });
+        return undefined;
+    };
+    await client.attach("phone", { ...HERE, privacyRadiusM: 500 });
+    const [first, second] = server.requests.map(({ command }) => {
+        assert.ok(command.case === "hello");
+        return command.value.position;
+    });
+    assert.ok(first !== undefined && second !== undefined);
+    assert.deepEqual([first.lon, first.lat], [second.lon, second.lat]);
+    assert.notDeepEqual([first.lon, first.lat], [HERE.lon, HERE.lat]);
+});
+
 test("a device that is taken over ends, and closes its connection", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);
@@ -476,6 +500,82 @@ test("a device goes to another gateway when its connection breaks", async () => 
     await other.stop();
 });
 
+/** Wait until a condition holds, while timers are those of the test. */
+async function eventually(condition: () => boolean): Promise<void> {
+    const limit = AbortSignal.timeout(PATIENCE_MS);
+    while (!condition()) {
+        assert.ok(!limit.aborted, String(condition));
+        await new Promise((resolve) => setImmediate(resolve));
+    }
+}
+
+/** Time that passes at once. */
+function virtualTime(t: TestContext): (ms: number) => void {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    let nowMs = performance.now();
+    t.mock.method(performance, "now", () => nowMs);
+    t.mock.method(Math, "random", () => 0);
+    return (ms) => {
+        nowMs += ms;
+        t.mock.timers.tick(ms);
+    };
+}
+
+test("a device goes to another gateway when its own does not respond any more", async (t) => {
+    const other = await FrameServer.start();
+    t.after(() => other.stop());
+    const pass = virtualTime(t);
+    client = connect([server.target, other.target], { webSocket: fromPackage });
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.answer = () => {};
+    other.version = server.version;
+    device.move({ lon: 14.52, lat: 35.5 });
+    pass(4000);
+    assert.equal(subscription.state, "offline and stale");
+    pass(15_000);
+    await eventually(() => /^UnavailableError: .*no response/u.test(String(device.offlineError)));
+    await eventually(() => {
+        pass(0);
+        return subscription.state === "exact";
+    });
+    assert.deepEqual([server.handshakes.length, other.handshakes.length], [1, 1]);
+});
+
+test("a handshake without a response ends, and the next gateway takes its place", async (t) => {
+    const hung = createServer();
+    const accepted: Socket[] = [];
+    hung.on("connection", (socket) => accepted.push(socket));
+    hung.listen(0, "127.0.0.1");
+    await once(hung, "listening");
+    t.after(() => {
+        for (const socket of accepted) socket.destroy();
+        hung.close();
+    });
+    const gone = `ws://127.0.0.1:${(hung.address() as AddressInfo).port}`;
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const pass = virtualTime(t);
+    client = connect(gone, { webSocket: fromPackage });
+    const refused = assert.rejects(client.attach("phone", { ...HERE, signal }), {
+        name: "UnavailableError",
+        message: /no response before it was open/u,
+    });
+    await eventually(() => accepted.length === 1);
+    pass(4000);
+    pass(15_000);
+    await refused;
+    client = connect([gone, server.target], { webSocket: fromPackage });
+    const attached = client.attach("phone", { ...HERE, signal });
+    await eventually(() => accepted.length === 2);
+    pass(4000);
+    pass(15_000);
+    await eventually(() => {
+        pass(0);
+        return server.handshakes.length === 1;
+    });
+    await attached;
+});
+
 test("a search leaves no subscription", async () => {
     const device = await client.attach("phone", HERE);
     const matches = await device.search(TEA);
@@ -565,12 +665,36 @@ test("an exact result waits eight seconds for a server that is away", async (t) 
     server = await FrameServer.start();
 });
 
-test("ids that are no bigints, and keywords that are no array, are refused", async () => {
-    const ids = [17] as unknown as bigint[];
-    await assert.rejects(client.retract({ ids }), { field: "ids[0]" });
-    const keywords = "tea" as unknown as string[];
-    const object = { ...HERE, keywords, ttlMs: 1000 };
-    await assert.rejects(client.publish([object]), { field: "objects[0].keywords" });
+test("ids and keys that are none are refused before a retraction is sent", async () => {
+    for (const [objects, field] of [
+        [{ ids: [17] }, "ids[0]"],
+        [{ ids: [1n, 0n] }, "ids[1]"],
+        [{ ids: [2n ** 63n] }, "ids[0]"],
+        [{ ids: 17n }, "ids"],
+        [{ keys: "bar-7" }, "keys"],
+        [{ keys: ["bar-7", ""] }, "keys[1]"],
+        [{ keys: [7] }, "keys[0]"],
+        [{}, "objects"],
+    ] as const) {
+        await assert.rejects(client.retract(objects as Retraction), { name: "RefusedError", field });
+    }
+});
+
+test("objects whose content is of another type are refused before they are sent", async () => {
+    for (const [content, field] of [
+        [{ keywords: "tea" }, "objects[0].keywords"],
+        [{ payload: "20 % off" }, "objects[0].payload"],
+        [{ payload: "" }, "objects[0].payload"],
+        [{ payload: [256, -1] }, "objects[0].payload"],
+        [{ payload: new ArrayBuffer(2) }, "objects[0].payload"],
+        [{ payload: new Uint16Array([256]) }, "objects[0].payload"],
+        [{ key: 7 }, "objects[0].key"],
+        [{ key: "bar\n7" }, "objects[0].key"],
+        [{ key: "x".repeat(129) }, "objects[0].key"],
+    ] as const) {
+        const object = { ...HERE, keywords: ["tea"], ttlMs: 1000, ...content } as unknown as NewObject;
+        await assert.rejects(client.publish([object]), { name: "RefusedError", field });
+    }
 });
 
 test("a network that has changed gets another connection at once", async () => {

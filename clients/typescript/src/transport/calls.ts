@@ -8,6 +8,7 @@ import {
     RetractRequestSchema,
     RetractResponseSchema,
 } from "../generated/nearcast/v1/publisher_service_pb.js";
+import type { PublishResponse } from "../generated/nearcast/v1/publisher_service_pb.js";
 
 /** A call: its name at a gateway, its method at a server, and its messages. */
 export interface Call<Request extends DescMessage, Response extends DescMessage> {
@@ -17,6 +18,8 @@ export interface Call<Request extends DescMessage, Response extends DescMessage>
     readonly response: Response;
     /** Whether the method is a stream, of which one request and its response are used. */
     readonly isStream: boolean;
+    /** Of a stream: whether a message only announces its end, and the response follows. */
+    readonly isNotice?: (message: MessageShape<Response>) => boolean;
 }
 
 export const PUBLISH = {
@@ -25,6 +28,7 @@ export const PUBLISH = {
     request: PublishRequestSchema,
     response: PublishResponseSchema,
     isStream: true,
+    isNotice: ({ goAway }: PublishResponse) => goAway !== undefined && goAway.admittedCount > 0n,
 } as const;
 
 export const RETRACT = {

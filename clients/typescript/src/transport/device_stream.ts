@@ -67,6 +67,7 @@ export class DeviceStream {
         this.#watch = new ServerWatch(
             () => this.session.isResponseDue,
             (isSilent) => this.session.setResponsive(!isSilent),
+            () => this.#stream?.abandon?.(),
         );
     }
 
@@ -145,6 +146,7 @@ export class DeviceStream {
             if (typeof token !== "string") return token;
             if (this.#isClosed) return new ClosedError("the client is closed");
             this.#stream = this.#opened(token, ended);
+            this.#watch.requested(); // the welcome is due
         } catch (error) {
             // Platforms refuse some addresses, such as ws: on a page from https:.
             return error instanceof NearcastError ? error : new UnavailableError(String(error));

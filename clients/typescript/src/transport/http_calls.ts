@@ -7,8 +7,8 @@ import type { Reason } from "../core/errors.js";
 import { throwIfAborted } from "../core/waiting.js";
 import type { Call } from "./calls.js";
 
-/** The statuses of a gateway that cannot reach its server. */
-const UNREACHABLE = [502, 504];
+/** Without a reason, the statuses of a gateway that stops or cannot reach its server, or of a proxy. */
+const UNREACHABLE = [502, 503, 504];
 
 interface Problem {
     readonly detail?: string;

@@ -1,8 +1,16 @@
-/** Detects that the server does not respond although a response is due and the connection is open. */
+/**
+ * Detects that the server does not respond although a response is due.
+ *
+ * After `SILENCE_MS` it counts as silent until a message arrives. After `LOST_MS` it counts as lost: the
+ * server, or the way to it, has vanished.
+ */
 
 const SILENCE_MS = 4000;
+/** A busy server is silent for some seconds; a handshake on a slow network takes ten. */
+const LOST_MS = 19_000;
 /** If a timer is later than this, the app delayed it, and may not have read messages that arrived. */
 const LATE_MS = 1000;
+const ROUNDING_MS = 1;
 
 export class ServerWatch {
     #timer: ReturnType<typeof setTimeout> | undefined;
@@ -13,17 +21,18 @@ export class ServerWatch {
 
     /**
      * `isDue` is whether a response is due; `onChange` is called when the server becomes silent, or
-     * responds.
+     * responds; `onLost` when it counts as lost.
      */
     constructor(
         readonly isDue: () => boolean,
         readonly onChange: (isSilent: boolean) => void,
+        readonly onLost: () => void,
     ) {}
 
-    /** Record that a request with a response was sent. */
+    /** Record that a response is due from now on: to a request, or to the opening of the stream. */
     requested(): void {
         this.#requestedMs ??= performance.now();
-        if (this.#timer === undefined && !this.#isSilent) this.#start(SILENCE_MS);
+        if (this.#timer === undefined) this.#start(SILENCE_MS);
     }
 
     /** Record that a message of any kind has arrived. */
@@ -32,6 +41,7 @@ export class ServerWatch {
         if (!this.#isSilent) return;
         this.#isSilent = false;
         this.onChange(false);
+        this.#stop();
         if (this.isDue()) this.#start(SILENCE_MS);
     }
 
@@ -42,10 +52,14 @@ export class ServerWatch {
 
     /** Reset the state: the stream has ended. */
     clear(): void {
-        clearTimeout(this.#timer);
-        this.#timer = undefined;
+        this.#stop();
         this.#requestedMs = undefined;
         this.#isSilent = false;
+    }
+
+    #stop(): void {
+        clearTimeout(this.#timer);
+        this.#timer = undefined;
     }
 
     #start(delayMs: number): void {
@@ -53,19 +67,23 @@ export class ServerWatch {
         this.#timer = setTimeout(() => this.#look(dueMs), delayMs);
     }
 
-    /** Decide whether the server is silent, or set the timer for the next check. */
+    /** Decide whether the server is silent or lost, and set the timer for the next check. */
     #look(dueMs: number): void {
         this.#timer = undefined;
         if (!this.isDue()) this.#requestedMs = undefined;
         if (this.#requestedMs === undefined) return;
         const nowMs = performance.now();
         if (nowMs - dueMs > LATE_MS) this.#arrivedMs = nowMs;
-        const leftMs = Math.max(this.#arrivedMs, this.#requestedMs) + SILENCE_MS - nowMs;
-        if (leftMs > 1) {
+        const sinceMs = Math.max(this.#arrivedMs, this.#requestedMs);
+        const leftMs = sinceMs + (this.#isSilent ? LOST_MS : SILENCE_MS) - nowMs;
+        if (leftMs > ROUNDING_MS) {
             this.#start(leftMs);
-            return;
+        } else if (this.#isSilent) {
+            this.onLost();
+        } else {
+            this.#isSilent = true;
+            this.#start(LOST_MS - SILENCE_MS);
+            this.onChange(true);
         }
-        this.#isSilent = true;
-        this.onChange(true);
     }
 }

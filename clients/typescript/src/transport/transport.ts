@@ -24,6 +24,11 @@ export interface Stream {
     end(): void;
     /** End the stream at once. */
     cancel(): void;
+    /**
+     * End the stream at once: the server does not respond, so the next stream needs another connection.
+     * Absent if the transport notices itself that a connection is lost.
+     */
+    abandon?(): void;
 }
 
 /** Opens streams to a server or a gateway. Without `call` it is for devices alone. */
@@ -40,14 +45,31 @@ export interface Transport extends Partial<Caller> {
     close(): void;
 }
 
-/** Return a valid token, without blanks and newlines around it; empty if there is none. */
+/** Description of a valid token. */
+export const PRINTABLE = "text of printable ASCII characters on one line";
+
+/** Return a token without blanks and newlines around it; undefined if it is not valid. */
+export function strippedToken(token: string): string | undefined {
+    const text = token.trim();
+    return /^[\x20-\x7e]*$/u.test(text) ? text : undefined;
+}
+
+/**
+ * Return a valid token; empty if there is none.
+ *
+ * Platforms repeat a token that they cannot send in their errors, so such a one is refused before.
+ */
 export async function currentToken(source: TokenSource): Promise<string> {
+    let token: string | undefined;
     try {
-        const token = typeof source === "string" ? source : await source();
-        return token.trim();
+        token = strippedToken(typeof source === "string" ? source : await source());
     } catch (error) {
         throw new UnavailableError(`the token function failed: ${String(error)}`);
     }
+    if (token === undefined) {
+        throw new UnavailableError(`no token is available: the function did not return ${PRINTABLE}`);
+    }
+    return token;
 }
 
 /** Return whether an address is one of this machine. */

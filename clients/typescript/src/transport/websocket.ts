@@ -15,6 +15,7 @@ import type { Stream, StreamEvents, Transport } from "./transport.js";
 const SUBPROTOCOL = "nearcast.v1";
 const PATH = "/v1/attach";
 const NORMAL_CLOSURE = 1000;
+const ABNORMAL_CLOSURE = 1006;
 /** The characters that a subprotocol may have. */
 const SUBPROTOCOL_CHARACTERS = /^[\w!#$%&'*+.^`|~-]+$/u;
 
@@ -36,8 +37,8 @@ export type WebSocketConstructor = new (url: string, protocols: string[]) => Web
 /**
  * Connects to a gateway, such as `wss://near.example`, or to one of several.
  *
- * The first one is chosen at random. When a connection to it cannot be opened or breaks, the next one of
- * the list takes its place.
+ * The first one is chosen at random. When a connection to it cannot be opened, breaks or has no response,
+ * the next one of the list takes its place.
  */
 export class WebSocketTransport implements Transport {
     readonly isConfidential: boolean;
@@ -80,10 +81,7 @@ export class WebSocketTransport implements Transport {
         const protocols = isSubprotocol ? [SUBPROTOCOL, `bearer.${token}`] : [SUBPROTOCOL];
         const url = this.#url;
         const socket = new this.#socket(url, protocols);
-        socket.addEventListener("close", ({ code }) => {
-            if (code !== NORMAL_CLOSURE) this.#leave(url);
-        });
-        return new WebSocketStream(socket, isSubprotocol ? "" : token, events);
+        return new WebSocketStream(socket, isSubprotocol ? "" : token, events, () => this.#leave(url));
     }
 
     /**
@@ -122,6 +120,8 @@ class WebSocketStream implements Stream {
         readonly socket: WebSocketLike,
         token: string,
         readonly events: StreamEvents,
+        /** Called if the stream fails. */
+        readonly leave: () => void,
     ) {
         socket.binaryType = "arraybuffer";
         socket.addEventListener("open", () => {
@@ -150,13 +150,17 @@ class WebSocketStream implements Stream {
         this.#closed(NORMAL_CLOSURE);
     }
 
-    #closed(code: number): void {
+    abandon(): void {
+        this.socket.close(NORMAL_CLOSURE);
+        this.#closed(ABNORMAL_CLOSURE, "no response");
+    }
+
+    #closed(code: number, reason = `closed with code ${code}`): void {
         if (this.#isClosed) return;
         this.#isClosed = true;
+        if (code !== NORMAL_CLOSURE) this.leave();
         const hint = this.#isOpen ? "" : " before it was open; is a gateway at this address?";
-        this.events.onClose(
-            new UnavailableError(`the server cannot be reached: closed with code ${code}${hint}`),
-        );
+        this.events.onClose(new UnavailableError(`the server cannot be reached: ${reason}${hint}`));
     }
 }
 
