@@ -54,6 +54,8 @@ _ALIVE = pa.schema([("count", pa.int64()), ("block", pa.binary())])
 _ALIVE_DDL = "count long, block binary"
 _DIVIDED = pa.schema([("partition", pa.int32()), ("count", pa.int64()), ("block", pa.binary())])
 _DIVIDED_DDL = "partition int, count long, block binary"
+_OFFSETS = "offsets"
+"""Spark's log of batches that were started."""
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
@@ -109,7 +111,8 @@ def rebalance(
     claim = claim or Claim(checkpoint)
     claim.take()
     own = checkpoint / SPARK
-    if pending is None and _is_pending(own):
+    if _is_pending(own, before):
+        (checkpoint / REBALANCING).remove()  # of an attempt beside an older driver that started a batch
         same = {name: getattr(before, name) for name in REBALANCED}
         present = parameters.changed(once=True, every_ms=None, **same)
         start(present, spark, on_batch, claim=claim).awaitTermination()
@@ -130,7 +133,7 @@ def rebalance(
     count = _put_aside(checkpoint, before, folder, spark)
     distribution = _divide(draft, folder, spark)
     claim.require()
-    if _tasks(own) != draft.partitions:
+    if _tasks(own, last_of(own / COMMITS)) != draft.partitions:
         manager = spark._streamingCheckpointManager  # noqa: SLF001 - documented, and not public yet
         manager.repartition(str(own), draft.partitions)
     keys = keys_of(draft.partitions, spark, above=max(before.keys))
@@ -155,14 +158,18 @@ def _require_same_kind(before: str, after: str) -> None:
 # -- Spark's checkpoint --------------------------------------------------------------------------
 
 
-def _is_pending(checkpoint: Stored) -> bool:
-    """Whether a batch was started that is not complete."""
-    return last_of(checkpoint / "offsets") > last_of(checkpoint / COMMITS)
+def _is_pending(checkpoint: Stored, plan: Plan) -> bool:
+    """Whether a batch of this plan was started that is not complete.
+
+    A batch with which Spark redistributes its state has another number of tasks; Spark completes it.
+    """
+    last = last_of(checkpoint / _OFFSETS)
+    return last > last_of(checkpoint / COMMITS) and _tasks(checkpoint, last) == plan.partitions
 
 
-def _tasks(checkpoint: Stored) -> int:
-    """Return how many tasks the state is divided among, as of the last complete batch."""
-    file = checkpoint / "offsets" / str(last_of(checkpoint / COMMITS))
+def _tasks(checkpoint: Stored, batch: int) -> int:
+    """Return how many tasks the state is divided among in a batch."""
+    file = checkpoint / _OFFSETS / str(batch)
     return int(json.loads(file.read().splitlines()[1])["conf"][_SHUFFLE_PARTITIONS])
 
 

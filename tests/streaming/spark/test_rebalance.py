@@ -192,3 +192,26 @@ def test_a_checkpoint_that_has_lost_its_plan_is_refused(tmp_path, spark):
     for run in (rebalance, start):
         with pytest.raises(PlanError, match=r"has batches up to 0, but lacks plan\.json"):
             run(job.parameters, spark)
+
+
+def test_a_batch_that_was_started_during_a_rebalancing_is_completed_first(tmp_path, spark, monkeypatch):
+    job = Job(tmp_path, spark, partitions=2)
+    job.add(2)
+    job.run()
+    wanted = job.parameters.changed(partitions=3)
+
+    def failed(*_args, **_more):
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_divide", failed)
+        with pytest.raises(RuntimeError):
+            rebalance(wanted, spark)
+    (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()  # as an older driver leaves it
+    (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
+    forget_manifest(job.parameters.out, 1)
+    sent = []
+    assert rebalance(wanted, spark, sent.append).after == 3
+    assert [one.number for one in sent] == [1]
+    for batch in range(2):
+        job.require_exact(batch)
