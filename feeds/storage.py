@@ -12,9 +12,10 @@ Operations: each takes a round trip to Spark's JVM, and the time of the file sys
 from __future__ import annotations
 
 import io
+import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,13 @@ class Stored:
         The session.
     where
         Path or URI of the file or folder.
+    is_shared
+        Whether files and folders that are written have the modes that Hadoop's umask gives; else they
+        are for this user only. Also holds for the files below a folder.
     """
 
-    def __init__(self, spark: SparkSession, where: Where) -> None:
+    def __init__(self, spark: SparkSession, where: Where, *, is_shared: bool = False) -> None:
+        self._is_shared = is_shared
         context: Any = spark.sparkContext
         self._spark, self._jvm = spark, context._jvm  # noqa: SLF001 - the only access to Hadoop's classes
         self._configuration = context._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
@@ -71,7 +76,7 @@ class Stored:
         return self.uri
 
     def __truediv__(self, name: str) -> Stored:
-        return Stored(self._spark, f"{self.uri.rstrip('/')}/{name}")
+        return Stored(self._spark, f"{self.uri.rstrip('/')}/{name}", is_shared=self._is_shared)
 
     @property
     def name(self) -> str:
@@ -155,7 +160,11 @@ class Stored:
 
     def replace(self, data: bytes) -> None:
         """Write a file atomically; replace an existing one."""
-        self._write(data, replaces=True)
+        uri = self._path.toUri()
+        if uri.getScheme() == "file":
+            self._replace_local(Path(uri.getPath()), data)
+        else:
+            self._write(data, replaces=True)
 
     def move(self, where: str) -> None:
         """Move a file to a free path on its file system.
@@ -169,11 +178,12 @@ class Stored:
             self._rename(self._path, self._jvm.org.apache.hadoop.fs.Path(where), replaces=False)
 
     def make_folder(self) -> None:
-        """Create a folder for this user only, and its parents. Leave an existing folder as it is."""
+        """Create a folder and its parents. Leave an existing folder as it is."""
         if not self.exists():
             with self._failing(self.uri):
                 self._system.mkdirs(self._path)
-                self._system.setPermission(self._path, self._permission(_OWN_FOLDER))
+                if not self._is_shared:
+                    self._system.setPermission(self._path, self._permission(_OWN_FOLDER))
 
     def remove(self) -> None:
         """Remove a file, or a folder with its contents, if it exists."""
@@ -187,9 +197,31 @@ class Stored:
 
     # -- Hadoop's -------------------------------------------------------------------------------------
 
+    def _replace_local(self, path: Path, data: bytes) -> None:
+        """Replace a local file without Hadoop, which removes the old file before it moves the new one."""
+        self._make_parent()
+        temporary = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
+        try:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                if self._is_shared:
+                    os.fchmod(file.fileno(), self._usual_mode())
+                file.write(data)
+            # Hadoop reads a file without a checksum, but not one whose checksum is that of the old file.
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            temporary.replace(path)
+        except BaseException as error:
+            with suppress(OSError):
+                temporary.unlink()
+            if isinstance(error, OSError):
+                raise StorageError(f"{self.uri}: {error}") from error
+            raise
+
+    def _make_parent(self) -> None:
+        parent = self._path.getParent().toString()
+        Stored(self._spark, parent, is_shared=self._is_shared).make_folder()
+
     def _write(self, data: bytes, *, replaces: bool) -> None:
-        parent = Stored(self._spark, self._path.getParent().toString())
-        parent.make_folder()
+        self._make_parent()
         temporary = self._jvm.org.apache.hadoop.fs.Path(
             self._path.getParent(), f".{self.name}-{secrets.token_hex(6)}"
         )
@@ -200,7 +232,8 @@ class Stored:
                     stream.write(bytearray(data))
                 finally:
                     stream.close()
-                self._system.setPermission(temporary, self._permission(_OWN_FILE))
+                if not self._is_shared:
+                    self._system.setPermission(temporary, self._permission(_OWN_FILE))
                 self._rename(temporary, self._path, replaces=replaces)
             except BaseException:
                 self._system.delete(temporary, False)
@@ -215,6 +248,12 @@ class Stored:
         filesystems.FileContext.getFileContext(self._path.toUri(), self._configuration).rename(
             path, target, how
         )
+
+    def _usual_mode(self) -> int:
+        """Return the mode that Hadoop gives to a file."""
+        permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
+        umask = permission.getUMask(self._configuration)
+        return int(permission.getFileDefault().applyUMask(umask).toShort())
 
     def _permission(self, mode: str) -> Any:  # noqa: ANN401 - Hadoop's
         return self._jvm.org.apache.hadoop.fs.permission.FsPermission(mode)

@@ -164,9 +164,7 @@ def simulate(
         report("spark", 0, 1)
         session = stack.enter_context(session_of(spark))
         root = root_of(out_dir, session)
-        if not is_local(str(session.sparkContext.master)):
-            # A URI is for Spark alone: the stage misses rows that were written elsewhere.
-            check_hosts(session, written=[out_dir.absolute()] if isinstance(out_dir, Path) else [])
+        require_hosts(session, out_dir)
         report("spark", 1, 1)
         stages = Stages(root)
         files_at(root / WORLD_FILE).remove()
@@ -185,6 +183,19 @@ def simulate(
         return load(root)
 
 
+def require_hosts(spark: SparkSession, out_dir: Where) -> None:
+    """Require that all hosts of a cluster can write to a simulation; nothing on this machine.
+
+    Raises
+    ------
+    ClusterError
+        If a host cannot.
+    """
+    if not is_local(str(spark.sparkContext.master)):
+        # A URI is for Spark alone: the stage misses rows that were written elsewhere.
+        check_hosts(spark, written=[out_dir.absolute()] if isinstance(out_dir, Path) else [])
+
+
 def root_of(where: Where, spark: SparkSession) -> Root:
     """Return the location of a simulation: a path unchanged, a URI through the session.
 
@@ -193,7 +204,7 @@ def root_of(where: Where, spark: SparkSession) -> Root:
     StorageError
         If the session has no such file system.
     """
-    return where if isinstance(where, Path) else Stored(spark, where)
+    return where if isinstance(where, Path) else Stored(spark, where, is_shared=True)
 
 
 def load(path: Root) -> Simulation:

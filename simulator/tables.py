@@ -79,7 +79,7 @@ def write_slices(frame: DataFrame, slice_ticks: int, folder: Root) -> int:
     settings = frame.sparkSession.conf
     settings.set(_WRITERS, SLICE_FILES_MAX)
     try:
-        number = F.lpad(F.floor(F.col("tick") / F.lit(slice_ticks)).cast("string"), 5, "0")
+        number = F.format_string("%05d", F.floor(F.col("tick") / F.lit(slice_ticks)))  # `slice_name`
         return _written(frame.withColumn("slice", number), folder, "slice")
     finally:
         settings.unset(_WRITERS)

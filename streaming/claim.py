@@ -37,7 +37,15 @@ class Claim:
         """The name of the folders that only this driver writes to."""
 
     def take(self) -> None:
-        """Take the job over from the driver that had it."""
+        """Take the job over from the driver that had it, under a new name.
+
+        Raises
+        ------
+        TakenOverError
+            If this driver had the job, and another one has taken it over since.
+        """
+        if self.name:
+            self.require()
         before = json.loads(self._file.read())["number"] if self._file.exists() else 0
         number = before + 1
         self.name = f"{number}-{secrets.token_hex(4)}"

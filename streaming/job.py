@@ -90,7 +90,8 @@ def start(
     """
     plan = _ready(parameters, spark, on_compiling)
     messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
-    out, checkpoint = Stored(spark, parameters.out), Stored(spark, parameters.checkpoint)
+    out = Stored(spark, parameters.out, is_shared=True)
+    checkpoint = Stored(spark, parameters.checkpoint)
     claim, exchange = claim or Claim(checkpoint), None
     claim.take()
     if has_replicas(plan.mechanism):
@@ -129,6 +130,7 @@ def _ready(parameters: StreamParameters, spark: SparkSession, on_compiling: Repo
     if is_cluster:
         read = [where for _, where in parameters.feeds if not isinstance(where, RedisAddress)]
         written = [parameters.out, parameters.checkpoint]
+        Stored(spark, parameters.checkpoint).make_folder()  # for this user only
         check_hosts(spark, read=read, written=written, memory=parameters.memory)
     plan = planned(parameters, spark)
     ready_kernels(plan, on_compiling)

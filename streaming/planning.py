@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -24,10 +25,13 @@ from streaming.parameters import StreamParameters
 from streaming.partition.reaches import with_reaches
 from streaming.plan import Plan, PlanError
 from streaming.tasks.log import compacted
+from streaming.tasks.processor import release
 from streaming.tasks.routing import weights
 
 PLAN, REBALANCING = "plan.json", "rebalancing.json"
 """Files of the checkpoint; the second one exists while the job is being rebalanced."""
+SPARK, COMMITS = "spark", "commits"
+"""The folder of the checkpoint that Spark writes, and its log of batches that are complete."""
 SAMPLED = 100_000
 """The number of rows of each feed that a mechanism reads."""
 
@@ -51,22 +55,45 @@ def write_plan(checkpoint: Stored, plan: Plan) -> None:
     (checkpoint / PLAN).replace(plan.as_json())
 
 
+def last_of(log: Stored) -> int:
+    """Return the number of the last batch in a log of Spark; -1 if there is none."""
+    return max((int(name) for name in log.names() if name.isdecimal()), default=-1)
+
+
+def require_no_batches(checkpoint: Stored) -> None:
+    """Require that a checkpoint without a plan has no batches: a new plan would not fit their state.
+
+    Raises
+    ------
+    PlanError
+        If it has any.
+    """
+    last = last_of(checkpoint / SPARK / COMMITS)
+    if last >= 0:
+        raise PlanError(
+            f"{checkpoint} has batches up to {last}, but lacks {PLAN}: restore this file, or start the "
+            "job again with another checkpoint and another folder of results"
+        )
+
+
 def planned(parameters: StreamParameters, spark: SparkSession) -> Plan:
     """Return the plan of the job; make the plan if the job is new.
 
     Raises
     ------
     PlanError
-        If the job was started with other settings, or a rebalancing has not finished.
+        If the job was started with other settings, a rebalancing has not finished, or the checkpoint
+        has batches and no plan.
     """
     checkpoint = Stored(spark, parameters.checkpoint)
     chosen = chosen_of(parameters, checkpoint)
     if (checkpoint / PLAN).exists():
-        if rebalancing(checkpoint) is not None:
+        if rebalancing(checkpoint, spark, parameters.memory) is not None:
             raise PlanError("a rebalancing is incomplete; start the job again with --rebalance")
         plan = read_plan(checkpoint)
         plan.require_same(**chosen)
         return settled(checkpoint, plan, spark)
+    require_no_batches(checkpoint)
     keys = keys_of(parameters.partitions, spark)
     draft = Plan("", distribution=None, keys=keys, **chosen)
     sample = sample_of(parameters, draft, spark)
@@ -95,21 +122,31 @@ def chosen_of(parameters: StreamParameters, checkpoint: Stored) -> dict[str, Any
 
 def state_of(checkpoint: Stored, name: str, spark: SparkSession) -> DataFrame:
     """Return a named state variable of the owners from Spark's state, as of the last batch."""
-    reader = spark.read.format("statestore").option("path", f"{checkpoint}/spark")
+    reader = spark.read.format("statestore").option("path", f"{checkpoint}/{SPARK}")
     # Spark numbers operators from the sink: replicas, which come earlier in the query, have 1.
     return reader.option("operatorId", 0).option("stateVarName", name).load()
 
 
-def rebalancing(checkpoint: Stored) -> dict[str, Any] | None:
+def rebalancing(checkpoint: Stored, spark: SparkSession, memory: Path) -> dict[str, Any] | None:
     """Return the settings to which the job is being rebalanced; None if it is not."""
     file = checkpoint / REBALANCING
     if not file.exists():
         return None
     found: dict[str, Any] = json.loads(file.read())
-    if found.pop("run") == read_plan(checkpoint).run:
+    run = found.pop("run")
+    if run == read_plan(checkpoint).run:
         return found
-    file.remove()  # this was the only step left
+    end_rebalancing(checkpoint, run, spark, memory)
     return None
+
+
+def end_rebalancing(checkpoint: Stored, run: str, spark: SparkSession, memory: Path) -> None:
+    """Take the steps that are left once the new plan is written.
+
+    The indexes of the run before are removed first: afterwards nothing has the name of their folder.
+    """
+    release(spark, run, memory)
+    (checkpoint / REBALANCING).remove()
 
 
 def settled(checkpoint: Stored, plan: Plan, spark: SparkSession) -> Plan:

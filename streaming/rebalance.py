@@ -23,32 +23,39 @@ from pyspark.sql import functions as F
 
 from feeds.storage import Stored
 from streaming.arrays.blocks import Messages, Subscriptions
+from streaming.claim import Claim
 from streaming.distribution import MECHANISMS, Distribution, Sample, has_replicas, needs_reaches
 from streaming.job import prepare, start
 from streaming.parameters import StreamParameters
 from streaming.partition.reaches import with_reaches
 from streaming.plan import REBALANCED, Plan, PlanError
 from streaming.planning import (
+    COMMITS,
     PLAN,
     REBALANCING,
     SAMPLED,
+    SPARK,
     chosen_of,
+    end_rebalancing,
     keys_of,
+    last_of,
     read_plan,
     rebalancing,
+    require_no_batches,
     settled,
     state_of,
     write_plan,
 )
 from streaming.result.sink import Batch
 from streaming.tasks.log import chunks, compacted
-from streaming.tasks.processor import release
 from streaming.tasks.rebalanced_state import HEAD, MESSAGES, SUBSCRIPTIONS
 
 _ALIVE = pa.schema([("count", pa.int64()), ("block", pa.binary())])
 _ALIVE_DDL = "count long, block binary"
 _DIVIDED = pa.schema([("partition", pa.int32()), ("count", pa.int64()), ("block", pa.binary())])
 _DIVIDED_DDL = "partition int, count long, block binary"
+_OFFSETS = "offsets"
+"""Spark's log of batches that were started."""
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
@@ -65,6 +72,7 @@ def rebalance(
     parameters: StreamParameters,
     spark: SparkSession,
     on_batch: Callable[[Batch], None] = lambda _batch: None,
+    claim: Claim | None = None,
 ) -> Rebalanced | None:
     """Rebalance a job that is not running; return None if it has not started.
 
@@ -76,28 +84,40 @@ def rebalance(
         The session.
     on_batch
         Called with each batch that was not complete: the job first reads all present rows.
+    claim
+        Taken after the parameters have been checked: a driver that runs the job ends.
 
     Raises
     ------
     PlanError
-        If a setting that cannot change differs, or another rebalancing was not finished.
+        If a setting that cannot change differs, another rebalancing was not finished, or the checkpoint
+        has batches and no plan.
+    TakenOverError
+        If another driver takes the job over before the new plan is written.
     """
     checkpoint = Stored(spark, parameters.checkpoint)
     if not (checkpoint / PLAN).exists():
+        require_no_batches(checkpoint)
         return None
     before, chosen = read_plan(checkpoint), chosen_of(parameters, checkpoint)
     before.require_same(**{name: value for name, value in chosen.items() if name not in REBALANCED})
     _require_same_kind(before.mechanism, parameters.mechanism)
     wanted = {name: chosen[name] for name in REBALANCED}
-    pending = rebalancing(checkpoint)
+    pending = rebalancing(checkpoint, spark, parameters.memory)
     if pending not in (None, wanted):
         settings = ", ".join(f"{name} {value}" for name, value in pending.items())
         raise PlanError(f"a rebalancing is incomplete; its target was {settings}")
-    own = checkpoint / "spark"
-    if pending is None and _is_pending(own):
+    # From here on the driver that had the job completes no batch.
+    claim = claim or Claim(checkpoint)
+    claim.take()
+    own = checkpoint / SPARK
+    if _is_pending(own, before):
+        (checkpoint / REBALANCING).remove()  # of an attempt beside an older driver that started a batch
         same = {name: getattr(before, name) for name in REBALANCED}
-        start(parameters.changed(once=True, every_ms=None, **same), spark, on_batch).awaitTermination()
-    if _last(own / "commits") < 0:
+        present = parameters.changed(once=True, every_ms=None, **same)
+        start(present, spark, on_batch, claim=claim).awaitTermination()
+    claim.require()
+    if last_of(own / COMMITS) < 0:
         (checkpoint / PLAN).remove()
         return None
     if settled(checkpoint, before, spark).moved:
@@ -106,21 +126,23 @@ def rebalance(
             "you rebalance it again"
         )
     prepare(spark)
+    claim.require()
     (checkpoint / REBALANCING).replace(json.dumps({"run": before.run, **wanted}).encode())
     folder = checkpoint / f"moved-{before.run}"
     draft = replace(before, **chosen, distribution=None)
     count = _put_aside(checkpoint, before, folder, spark)
     distribution = _divide(draft, folder, spark)
-    if _tasks(own) != draft.partitions:
+    claim.require()
+    if _tasks(own, last_of(own / COMMITS)) != draft.partitions:
         manager = spark._streamingCheckpointManager  # noqa: SLF001 - documented, and not public yet
         manager.repartition(str(own), draft.partitions)
     keys = keys_of(draft.partitions, spark, above=max(before.keys))
     moved = folder.resolved()
+    claim.require()
     write_plan(
         checkpoint, Plan.begin(distribution, keys=keys, moved=moved, retired=before.keys, **chosen)
     )
-    (checkpoint / REBALANCING).remove()
-    release(spark, before, parameters.memory)
+    end_rebalancing(checkpoint, before.run, spark, parameters.memory)
     return Rebalanced(before.partitions, draft.partitions, count)
 
 
@@ -136,19 +158,18 @@ def _require_same_kind(before: str, after: str) -> None:
 # -- Spark's checkpoint --------------------------------------------------------------------------
 
 
-def _last(log: Stored) -> int:
-    """Return the number of the last batch in a log of Spark; -1 if there is none."""
-    return max((int(name) for name in log.names() if name.isdecimal()), default=-1)
+def _is_pending(checkpoint: Stored, plan: Plan) -> bool:
+    """Whether a batch of this plan was started that is not complete.
+
+    A batch with which Spark redistributes its state has another number of tasks; Spark completes it.
+    """
+    last = last_of(checkpoint / _OFFSETS)
+    return last > last_of(checkpoint / COMMITS) and _tasks(checkpoint, last) == plan.partitions
 
 
-def _is_pending(checkpoint: Stored) -> bool:
-    """Whether a batch was started that is not complete."""
-    return _last(checkpoint / "offsets") > _last(checkpoint / "commits")
-
-
-def _tasks(checkpoint: Stored) -> int:
-    """Return how many tasks the state is divided among, as of the last complete batch."""
-    file = checkpoint / "offsets" / str(_last(checkpoint / "commits"))
+def _tasks(checkpoint: Stored, batch: int) -> int:
+    """Return how many tasks the state is divided among in a batch."""
+    file = checkpoint / _OFFSETS / str(batch)
     return int(json.loads(file.read().splitlines()[1])["conf"][_SHUFFLE_PARTITIONS])
 
 

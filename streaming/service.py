@@ -167,9 +167,18 @@ class Folders:
         was_missing, self._was_missing = self._was_missing, False
         return was_missing
 
-    def wait(self, stops: Callable[[], bool]) -> None:
-        """Wait until the folders exist, or the job is to stop."""
-        while not stops() and not self.are_there():
+    def wait(self, stops: Callable[[], bool], claim: Claim) -> None:
+        """Wait until the folders exist, or the job is to stop.
+
+        Raises
+        ------
+        TakenOverError
+            If another driver has taken the job over.
+        """
+        while not stops():
+            claim.require()
+            if self.are_there():
+                return
             time.sleep(_LOOKED_S)
 
 
@@ -220,6 +229,7 @@ def serve(
     watch = watch or LoadWatch(parameters.mechanism)
     checkpoint = Stored(spark, parameters.checkpoint)
     folders = Folders(parameters, spark, listener.on_folders)
+    claim = Claim(checkpoint)
 
     def noted(batch: Batch) -> None:
         folders.note_batch()
@@ -227,7 +237,6 @@ def serve(
         listener.on_batch(batch)
 
     while not stops():
-        claim = Claim(checkpoint)
         query = start(parameters, spark, noted, listener.on_compiling, claim)
         lookout = _Lookout(checkpoint, watch, claim, folders)
         listener.on_query(query)
@@ -240,12 +249,12 @@ def serve(
             query.stop()
         error: BaseException | None = query.exception()
         if error is not None and folders.explain_failure():
-            folders.wait(stops)
+            folders.wait(stops, claim)
             continue
         if error is not None or stops() or not watch.is_due():
             return error
         began_s = time.monotonic()
-        done = rebalance(parameters, spark, listener.on_batch)
+        done = rebalance(parameters, spark, listener.on_batch, claim)
         watch.note_rebalanced()
         if done is not None:
             listener.on_rebalanced(done, time.monotonic() - began_s)

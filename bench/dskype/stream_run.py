@@ -292,7 +292,7 @@ class StreamRun:
 
     def close(self) -> None:
         """Release the shared memory of the job."""
-        release(self._spark, self._plan(), self.parameters.memory)
+        release(self._spark, self._plan().run, self.parameters.memory)
 
     def _plan(self) -> Plan:
         return read_plan(Stored(self._spark, self.parameters.checkpoint))

@@ -54,6 +54,9 @@ def traces(
     The command cleans the points, splits traces at gaps in time, and converts the rest to positions at a
     fixed period, on the roads of --map if there is one.
     """
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    from feeds.cluster import ClusterError  # noqa: PLC0415
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.maps import MapError  # noqa: PLC0415
     from simulator.parameters import ParameterError  # noqa: PLC0415
@@ -66,7 +69,8 @@ def traces(
     folder = out or Path("runs") / source_name(files[0])
     with refused(ParameterError):
         chosen = TraceParameters(**given(parameters))
-    with reported(TraceError, MapError, JavaNotFoundError, OSError):
+    expected = TraceError, MapError, JavaNotFoundError, PySparkException, ClusterError, OSError
+    with reported(*expected):
         check_files(files)
         for line in unused_columns(files, chosen):
             click.echo(f"warning: {line}", err=True)

@@ -147,7 +147,7 @@ def _run(
             feeding.join()
             query.processAllAvailable()
     found = audit(parameters.checkpoint, parameters.out, spark, 2_000)
-    release(spark, read_plan(Stored(spark, parameters.checkpoint)), parameters.memory)
+    release(spark, read_plan(Stored(spark, parameters.checkpoint)).run, parameters.memory)
     return found
 
 

@@ -110,4 +110,4 @@ def release(checkpoint: Path, memory: Path, spark: SparkChoice) -> None:
     from streaming.tasks.processor import release as removed  # noqa: PLC0415
 
     with reported(PlanError, OSError), session(spark) as started:
-        removed(started, read_plan(Stored(started, checkpoint)), memory)
+        removed(started, read_plan(Stored(started, checkpoint)).run, memory)

@@ -59,7 +59,9 @@ def check_hosts(
             memory="" if memory is None else str(memory),
             memory_bytes=MEMORY_BYTES_MIN,
             folders=tuple(path for where in read if (path := _local(Stored(spark, where)))),
-            marks=dict(stack.enter_context(_marked(Stored(spark, where))) for where in written),
+            marks=dict(
+                stack.enter_context(_marked(Stored(spark, where, is_shared=True))) for where in written
+            ),
             pause_s=_PAUSE_S,
         )
         stack.enter_context(_by_value())

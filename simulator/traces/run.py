@@ -18,7 +18,7 @@ from simulator.parameters.places import PlaceParameters
 from simulator.parameters.traces import TraceParameters
 from simulator.run import Progress
 from simulator.session import SparkStart, session_of
-from simulator.simulation import root_of
+from simulator.simulation import require_hosts, root_of
 from simulator.terrain import Terrain
 from simulator.traces.errors import TraceError
 from simulator.traces.reading import check_files, damage_of, unused_columns
@@ -65,8 +65,8 @@ def simulate_traces(
         If files cannot be used, or nothing is left of them.
     MapError
         If the map or the texts cannot be used.
-    JavaNotFoundError
-        If Spark has to be started and there is no Java.
+    JavaNotFoundError, ClusterError
+        If Spark has to be started and there is no Java, or a cluster fails a check.
     StageError
         If a table cannot be written; those before it are kept, and there is no `world.json`.
     StorageError
@@ -79,6 +79,7 @@ def simulate_traces(
     with ExitStack() as stack:
         report("spark", 0, 1)
         session = stack.enter_context(session_of(spark))
+        require_hosts(session, out_dir)
         report("spark", 1, 1)
         stack.enter_context(_utc(session))
         stack.enter_context(_named(paths))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,9 @@ class Block:
 
     @classmethod
     def join(cls, blocks: Sequence[Self]) -> Self:
-        """Return the concatenated rows of one or more blocks."""
+        """Return the concatenated rows of blocks; without any, a block that has no rows."""
+        if not blocks:
+            return cls._empty()
         if len(blocks) == 1:
             return blocks[0]
         columns = {
@@ -107,6 +109,17 @@ class Block:
         words = [block.words + start for block, start in zip(blocks, starts, strict=True)]
         columns["offsets"] = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
         columns["words"] = np.concatenate(words).astype(np.int32)
+        return cls(**columns)
+
+    @classmethod
+    def _empty(cls) -> Self:
+        """Return a block without rows, with the types of the columns."""
+        types = get_type_hints(cls)
+        columns = {}
+        for one in fields(cls):
+            _, dtype = get_args(types[one.name])  # those of an array: its shape, and its dtype
+            columns[one.name] = np.empty(0, dtype=get_args(dtype)[0])
+        columns["offsets"] = np.zeros(1, dtype=np.int64)
         return cls(**columns)
 
     def part(self, rows: Ints) -> Self:

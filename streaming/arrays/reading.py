@@ -53,6 +53,11 @@ def _texts(column: pa.Array) -> npt.NDArray[np.object_]:
     return found
 
 
+def _is_one_of(texts: npt.NDArray[np.object_], allowed: Sequence[str]) -> Bools:
+    """Return which texts are allowed. Texts of numpy would lose NULs at their end."""
+    return np.isin(texts, np.array(allowed, dtype=np.object_))
+
+
 @dataclass(frozen=True, slots=True)
 class _Words:
     """The keywords of rows: each once a row, and each distinct word once."""
@@ -140,7 +145,7 @@ def _identified(
 ) -> Ints:
     """Validate actions, ids and times; return the ids."""
     action = _texts(batch["action"])
-    validator.require(np.isin(action.astype(str), actions), f"action must be {' or '.join(actions)}")
+    validator.require(_is_one_of(action, actions), f"action must be {' or '.join(actions)}")
     ids, time_ms = _numbers(batch[name]), _numbers(batch["time_ms"])
     validator.require((ids >= 0) & (ids <= id_max), f"{name} must be 0 to {id_max}")
     in_time = (time_ms >= 0) & (time_ms <= TIME_MS_MAX)
@@ -181,7 +186,7 @@ def read_subscriptions(
     ids = _identified(batch, validator, (SUBSCRIBE, END), "subscription_id", ID_MAX)
     begins = _texts(batch["action"]) == SUBSCRIBE
     kind = _texts(batch["kind"])
-    validator.require(~begins | np.isin(kind.astype(str), kinds), f"kind must be {' or '.join(kinds)}")
+    validator.require(~begins | _is_one_of(kind, kinds), f"kind must be {' or '.join(kinds)}")
     ranks, selects = begins & (kind == TOP_K), begins & (kind == BOOLEAN)
     k = _numbers(batch["k"].cast(pa.int64()))
     validator.require(~ranks | ((k >= 1) & (k <= LIMITS.k_max)), f"k must be 1 to {LIMITS.k_max}")

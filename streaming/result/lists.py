@@ -99,7 +99,7 @@ def compact(out: Where, spark: SparkSession, *, removes: bool) -> tuple[int, int
     ResultError
         If no batch is complete.
     """
-    folder = Stored(spark, out)
+    folder = Stored(spark, out, is_shared=True)
     number = batches(folder)[-1]
     snapshots = Snapshots(folder, spark)
     count = snapshots.write(lists(out, spark, number), number)

@@ -25,12 +25,12 @@ from pyspark.sql import functions as F
 
 from feeds.redis import RedisAddress
 from feeds.schemas import FEEDS
-from feeds.storage import Stored
+from feeds.storage import StorageError, Stored
 from streaming.arrays.changes import ROWS, from_bytes
 from streaming.claim import Claim
 from streaming.feedback.exchange import Exchange
 from streaming.result import manifest
-from streaming.result.manifest import folder_of, manifest_of
+from streaming.result.manifest import folder_of, manifest_of, read_batch
 from streaming.result.updates import append_batch, append_changes
 from streaming.tasks.processor import CHANGES, COUNTS
 from streaming.tasks.routing import FEEDBACK, READ, REFUSED
@@ -124,9 +124,10 @@ class Sink(NamedTuple):
         """
         began_s = time.monotonic()
         self.claim.require()
-        complete = manifest_of(self.out, number)
-        if complete.exists():  # Spark did not record the batch in time, and must write its state again
+        if manifest_of(self.out, number).exists():
+            # Spark did not record the batch in time, and must write its state again.
             answers.write.format("noop").mode("overwrite").save()
+            self._exchanged(number, read_batch(self.out, number))
             return
         kept = answers.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -136,10 +137,24 @@ class Sink(NamedTuple):
         if self.updates is not None:
             append_batch(about, self.updates, number)
         self.claim.require()
-        complete.create(json.dumps(about).encode() + b"\n")
+        self._exchanged(number, self._completed(number, about))
+        self.on_batch(replace(batch, seconds=time.monotonic() - began_s))
+
+    def _completed(self, number: int, about: dict[str, Any]) -> dict[str, Any]:
+        """Write the manifest; return it, or that of an earlier driver, whose output is the same."""
+        complete = manifest_of(self.out, number)
+        try:
+            complete.create(json.dumps(about).encode() + b"\n")
+        except StorageError:
+            if not complete.exists():
+                raise
+            return read_batch(self.out, number)
+        return about
+
+    def _exchanged(self, number: int, about: dict[str, Any]) -> None:
+        """Let replicas have the feedback of a batch that is complete."""
         if self.exchange is not None:
             self.exchange.complete(number, about["feedback_files"])
-        self.on_batch(replace(batch, seconds=time.monotonic() - began_s))
 
     def _written(self, answers: DataFrame, number: int) -> tuple[Batch, dict[str, Any]]:
         """Write a batch except its manifest; return the batch, and the contents of the manifest."""

@@ -41,8 +41,8 @@ class Snapshots:
 
     def removed(self) -> int:
         """Return the batch up to which changes were removed; -1 if none were."""
-        newest = max(self._numbers(), default=_NONE)
-        return newest if newest != _NONE and self._about(newest)["changes_removed"] else _NONE
+        numbers = sorted(self._numbers(), reverse=True)
+        return next((number for number in numbers if self._about(number)["changes_removed"]), _NONE)
 
     def read(self, batch: int) -> DataFrame:
         """Return a snapshot; that of batch -1 is empty."""
@@ -57,7 +57,8 @@ class Snapshots:
             f"{self._folder}/{name}"
         )
         count = self._spark.read.schema(_DDL).parquet(f"{self._folder}/{name}").count()
-        self._note(batch, {"batch": batch, "folder": name, "rows": count, "changes_removed": False})
+        is_removed = batch <= self.removed()
+        self._note(batch, {"batch": batch, "folder": name, "rows": count, "changes_removed": is_removed})
         return count
 
     def remove_before(self, batch: int) -> int:

@@ -334,9 +334,9 @@ def _logged(applied: Applied, partition: Partition) -> LoggedMessages | None:
     return LoggedMessages(next_number, partition.now_ms, block, first_ms)
 
 
-def release(spark: SparkSession, plan: Plan, memory: Path) -> None:
-    """Remove the engines of a job that is not running from the memory of all hosts."""
-    folder = str(memory / plan.run)
+def release(spark: SparkSession, run: str, memory: Path) -> None:
+    """Remove the engines of a run, of a job that is not running, from the memory of all hosts."""
+    folder = str(memory / run)
 
     def removed(_: Iterable[object]) -> Iterator[int]:
         shutil.rmtree(folder, ignore_errors=True)

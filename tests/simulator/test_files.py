@@ -8,7 +8,7 @@ from feeds.storage import StorageError, Stored
 from simulator.errors import StageError
 from simulator.files import files_at, parquet_files
 from simulator.stages import Stages, read_mark, row_count
-from simulator.tables import FILE_ROWS, write_table
+from simulator.tables import FILE_ROWS, slice_name, write_slices, write_table
 
 TABLE = pa.table({"x": range(5)})
 
@@ -83,6 +83,14 @@ def test_a_large_table_is_several_files_in_order(root, monkeypatch):
     write_table(TABLE.slice(0, 0), root / "empty")
     assert row_count(root / "empty") == 0
     assert len(parquet_files(root / "empty")) == 1
+
+
+def test_slices_have_the_names_under_which_they_are_read(spark, tmp_path):
+    slices = [0, 7, 99_999, 100_000, 123_456]
+    rows = spark.createDataFrame([(2 * number + 1,) for number in slices], "tick long")
+    assert write_slices(rows, 2, tmp_path / "out") == len(slices)
+    found = {path.name for path in (tmp_path / "out").glob("slice=*")}
+    assert found == {slice_name(number) for number in slices}
 
 
 def never(_folder):

@@ -1,6 +1,7 @@
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from streaming.result.audit import Definition
 from streaming.tasks import replica_log
 from streaming.tasks.local_runner import LocalRunner
 from streaming.tasks.processor import CHANGES, COUNTS
+from streaming.warmup import ready_kernels
 from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_batches import Rows, results
@@ -172,3 +174,9 @@ def test_replicas_are_where_the_keywords_of_subscriptions_are(part, tmp_path):
             parts, _ = mechanism.look_up(np.ascontiguousarray(digests(words)[:, 0]))
             expected += len(set(parts[0].tolist()))
         assert cluster.counts["replicas"] == expected
+
+
+def test_kernels_are_compiled_without_what_a_rebalancing_has_set_aside(tmp_path):
+    plan = Cluster(tmp_path, "keyword", WINDOWS["count"], 2).plan
+    absent = (tmp_path / "nowhere").as_uri()
+    ready_kernels(replace(plan, moved=absent, retired=(1, 2)), lambda _done, _total: None)

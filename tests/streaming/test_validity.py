@@ -191,3 +191,17 @@ def test_a_range_without_width_is_refused():
         pa.RecordBatch.from_pylist([row], SUBSCRIPTIONS), FRAME, lambda _: 1.0
     )
     assert refusals.rows.tolist() == [0]
+
+
+@pytest.mark.parametrize("column", ["action", "kind"])
+def test_a_text_with_a_nul_at_its_end_is_another_one(column):
+    for draw, schema, read in (
+        (message, MESSAGES, read_messages),
+        (subscription, SUBSCRIPTIONS, read_subscriptions),
+    ):
+        row = draw(random.Random(1), 1)
+        if column in row:
+            batch = pa.RecordBatch.from_pylist([row | {column: f"{row[column]}\0"}], schema)
+            block, refusals = read(batch, FRAME, lambda _: 1.0)
+            assert (len(block), refusals.rows.tolist()) == (0, [0])
+            assert f"{column} must be" in refusals.reasons[0]

@@ -6,8 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from pyspark.errors import PySparkException
 
 from cli.app import app
+from feeds.cluster import ClusterError
 from safe_region.earth.frame import Area
 from simulator.parameters.traces import TraceParameters
 from simulator.simulation import load
@@ -112,6 +114,25 @@ def test_columns_of_parquet_can_be_given_other_names(tmp_path):
     path = write_parquet(tmp_path / "swapped.parquet", ("lon", "lat", "time", "x"), swapped)
     found = run(path, "--out", tmp_path / "swapped", *QUICK, "--columns=lat,lon,time,vehicle")
     assert f"{tmp_path / 'swapped'}: 3 devices, 60 positions" in found.output, found.output
+
+
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize("error", [ClusterError, PySparkException])
+def test_the_hosts_of_a_cluster_are_checked(tmp_path, monkeypatch, error):
+    checked = []
+
+    def check_hosts(_spark, *, written):
+        checked.extend(written)
+        raise error("host h: another program")
+
+    monkeypatch.setattr("simulator.simulation.is_local", lambda _master: False)
+    monkeypatch.setattr("simulator.simulation.check_hosts", check_hosts)
+    found = run(
+        write_csv(tmp_path / "a.csv", [(1, *point) for point in walk(5)]), "--out", tmp_path / "out"
+    )
+    assert found.exit_code == 1
+    assert "Error: host h: another program" in found.output
+    assert checked == [tmp_path / "out"]
 
 
 def test_files_with_the_same_columns_are_warned_of_once(tmp_path):

@@ -2,13 +2,18 @@
 
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from feeds.schemas import END, FEEDS
 from feeds.storage import Stored
+from streaming import planning
 from streaming import rebalance as module
+from streaming.claim import Claim, TakenOverError
 from streaming.job import start
 from streaming.plan import PlanError
-from streaming.planning import planned, state_of
+from streaming.planning import last_of, planned, state_of
 from streaming.rebalance import Rebalanced, rebalance
 from streaming.result.audit import audit
 from tests.streaming.spark.test_job import COUNT, TIME, Job
@@ -109,3 +114,104 @@ def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, mon
     job.run()
     job.require_exact(0)
     job.require_exact(complete(wanted.out)[-1], 1)
+
+
+def test_a_rebalancing_takes_the_job_over_and_ends_if_another_driver_does(tmp_path, spark, monkeypatch):
+    job = Job(tmp_path, spark, partitions=2)
+    job.add(1)
+    job.run()
+    checkpoint = Stored(spark, job.parameters.checkpoint)
+    idle, newer = Claim(checkpoint), Claim(checkpoint)
+    idle.take()
+    wanted = job.parameters.changed(partitions=3)
+    before = plan_of(job.parameters.checkpoint)
+
+    def overtaken(*given):
+        with pytest.raises(TakenOverError):
+            idle.require()  # it can complete no batch after the state was read
+        if not newer.name:
+            newer.take()
+        return state_of(*given)
+
+    monkeypatch.setattr(module, "state_of", overtaken)
+    with pytest.raises(TakenOverError):
+        rebalance(wanted, spark)
+    newer.require()
+    assert plan_of(job.parameters.checkpoint) == before
+    assert last_of(checkpoint / "spark" / "commits") == 0  # Spark has not redistributed its state
+
+
+@pytest.mark.parametrize(("mechanism", "after"), [("hashing", "location"), ("keyword", "prefix")])
+def test_a_job_without_subscriptions_or_messages_is_rebalanced(tmp_path, spark, mechanism, after):
+    job = Job(tmp_path, spark, mechanism=mechanism, partitions=2)
+    job.add(1)
+    (tmp_path / "messages" / "000.parquet").unlink()
+    job.run()
+    job.parameters = job.parameters.changed(mechanism=after, partitions=3)
+    assert rebalance(job.parameters, spark).subscriptions > 0
+    about = {"action": END, "time_ms": job.feed.time_ms + 1}
+    ends = [{"subscription_id": one, **about} for one in job.feed.subscribed]
+    table = pa.Table.from_pylist(ends, FEEDS["subscriptions"])
+    pq.write_table(table, tmp_path / "subscriptions" / "ends.parquet")
+    job.run()
+    job.parameters = job.parameters.changed(partitions=2)
+    assert rebalance(job.parameters, spark).subscriptions == 0
+    job.add(1)
+    job.run()
+    job.require_exact(complete(job.parameters.out)[-1], 1)
+
+
+def test_the_memory_of_the_run_before_is_released_though_the_rebalancing_was_killed(
+    tmp_path, spark, monkeypatch
+):
+    job = Job(tmp_path, spark, partitions=2)
+    job.add(1)
+    job.run()
+    before = job.parameters.memory / plan_of(job.parameters.checkpoint).run
+    assert before.exists()
+    job.parameters = job.parameters.changed(partitions=3)
+
+    def killed(*_args, **_more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(planning, "release", killed)
+    with pytest.raises(KeyboardInterrupt):
+        rebalance(job.parameters, spark)
+    monkeypatch.undo()
+    assert plan_of(job.parameters.checkpoint).partitions == 3
+    planned(job.parameters, spark)
+    assert not before.exists()
+    assert not (job.parameters.checkpoint / "rebalancing.json").exists()
+
+
+def test_a_checkpoint_that_has_lost_its_plan_is_refused(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    job.add(1)
+    job.run()
+    (job.parameters.checkpoint / "plan.json").unlink()
+    for run in (rebalance, start):
+        with pytest.raises(PlanError, match=r"has batches up to 0, but lacks plan\.json"):
+            run(job.parameters, spark)
+
+
+def test_a_batch_that_was_started_during_a_rebalancing_is_completed_first(tmp_path, spark, monkeypatch):
+    job = Job(tmp_path, spark, partitions=2)
+    job.add(2)
+    job.run()
+    wanted = job.parameters.changed(partitions=3)
+
+    def failed(*_args, **_more):
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_divide", failed)
+        with pytest.raises(RuntimeError):
+            rebalance(wanted, spark)
+    (job.parameters.checkpoint / "spark" / "commits" / "1").unlink()  # as an older driver leaves it
+    (job.parameters.checkpoint / "spark" / "commits" / ".1.crc").unlink(missing_ok=True)
+    forget_manifest(job.parameters.out, 1)
+    sent = []
+    assert rebalance(wanted, spark, sent.append).after == 3
+    assert [one.number for one in sent] == [1]
+    for batch in range(2):
+        job.require_exact(batch)

@@ -8,11 +8,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from feeds.storage import Stored
+from streaming import service as module
 from streaming.claim import Claim, TakenOverError
 from streaming.metrics import JobMetrics
 from streaming.parameters import ParameterError
 from streaming.plan import PlanError
-from streaming.service import Folders, Listener, ask_to_rebalance, serve
+from streaming.service import Folders, Listener, LoadWatch, ask_to_rebalance, serve
 from tests.streaming.spark.test_job import Job
 from tests.support.stream_results import complete, manifest
 
@@ -134,6 +135,67 @@ def test_a_job_without_its_feed_reports_it_and_resumes_when_it_returns(tmp_path,
     for file in range(4):  # what a batch has read depends on when the folder was there
         job.apply(file)
     job.require_exact(served.batches[-1].number, 4)
+
+
+class Failed:
+    """A query that has failed."""
+
+    isActive = False  # noqa: N815 - Spark's name
+
+    def stop(self):
+        pass
+
+    def exception(self):
+        return RuntimeError("a file is missing")
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_a_job_that_lacks_its_feed_does_not_take_the_job_back(tmp_path, spark, monkeypatch, returns):
+    job = Job(tmp_path, spark)
+    feed, elsewhere = tmp_path / "messages", tmp_path / "elsewhere"
+    newer = Claim(Stored(spark, job.parameters.checkpoint))
+    started, calls = [], []
+
+    def started_with(_parameters, _spark, _on_batch, _on_compiling, claim):
+        claim.take()
+        started.append(claim)
+        feed.rename(elsewhere)
+        return Failed()
+
+    def on_folders(text):
+        calls.append(text)
+        if len(calls) == 1:
+            newer.take()
+            if returns:
+                elsewhere.rename(feed)
+
+    monkeypatch.setattr(module, "start", started_with)
+    monkeypatch.setattr(module, "_LOOKED_S", 0.05)
+    listener = Listener(
+        lambda _batch: None, lambda _done, _total: None, lambda _done, _s: None, on_folders=on_folders
+    )
+    end_s = time.monotonic() + 60.0
+    parameters = job.parameters.changed(once=False)
+    with pytest.raises(TakenOverError):
+        serve(parameters, spark, lambda: len(started) > 1 or time.monotonic() > end_s, listener)
+    newer.require()
+
+
+def test_a_driver_that_was_taken_over_does_not_rebalance(tmp_path, spark):
+    job = Job(tmp_path, spark, mechanism="location", partitions=2)
+    job.add(1)
+    newer = Claim(Stored(spark, job.parameters.checkpoint))
+
+    class Watch(LoadWatch):
+        def is_due(self):
+            if self._noted and not newer.name:
+                newer.take()
+            return bool(newer.name)
+
+    listener = Listener(lambda _batch: None, lambda _done, _total: None, lambda _done, _s: None)
+    with pytest.raises(TakenOverError):
+        serve(job.parameters.changed(once=False), spark, lambda: False, listener, Watch("location"))
+    newer.require()
 
 
 def test_a_failure_after_a_folder_is_back_is_explained_once_by_its_absence(tmp_path, spark):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from streaming.parameters import ParameterError
 from streaming.rebalance import rebalance
 from streaming.result.audit import audit, read_feed
 from streaming.result.lists import compact, lists
-from streaming.result.manifest import ResultError
+from streaming.result.manifest import ResultError, manifest_of, read_batch
+from streaming.result.sink import Batch, Sink
+from streaming.result.snapshots import Snapshots
 from tests.streaming.spark.test_job import COUNT, Job
 from tests.support.stream_results import complete, read_files
 
@@ -130,6 +133,83 @@ def test_results_are_the_same_from_a_snapshot(tmp_path, spark):
     job.run()
     job.require_exact(2)
     assert audit(job.parameters.checkpoint, job.parameters.out, spark, 100).mismatches == []
+
+
+def test_later_snapshots_know_of_changes_that_were_removed(tmp_path, spark):
+    snapshots = Snapshots(Stored(spark, tmp_path), spark)
+    none = snapshots.read(-1)
+    assert snapshots.removed() == -1
+    snapshots.write(none, 3)
+    snapshots.remove_before(3)
+    snapshots.write(none, 5)
+    assert snapshots.removed() == 3
+    snapshots.remove_before(5)
+    snapshots.write(none, 5)
+    assert snapshots.removed() == 5
+
+
+def test_results_have_the_modes_of_hadoops_umask_and_the_checkpoint_is_private(tmp_path, spark):
+    job = Job(tmp_path, spark)
+    job.add(1)
+    job.run()
+    compact(job.parameters.out, spark, removes=False)
+    paths = [tmp_path / "out", *(tmp_path / "out").rglob("*")]
+    assert {path.name for path in paths} >= {"batches", "changes", "snapshots", "00000000.json"}
+    for path in paths:
+        assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644), path
+    checkpoint = tmp_path / "checkpoint"
+    assert checkpoint.stat().st_mode & 0o777 == 0o700
+    assert (checkpoint / "plan.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_local_file_is_there_at_all_times_while_it_is_replaced(tmp_path, spark):
+    path = tmp_path / "own" / "a.json"
+    file = Stored(spark, path)
+    file.create(b"0")
+    absences, stop = [], threading.Event()
+
+    def look():
+        while not stop.is_set():
+            absences.extend(["absent"] if not path.exists() else [])
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        for number in range(1, 200):
+            file.replace(b"%d" % number)
+    finally:
+        stop.set()
+        thread.join()
+    assert absences == []
+    assert file.read() == b"199"
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match="file/b"):
+        Stored(spark, tmp_path / "file" / "b").replace(b"")
+
+
+def test_the_newer_driver_goes_on_if_the_older_one_has_just_completed_the_batch(
+    tmp_path, spark, monkeypatch
+):
+    out, claim = Stored(spark, tmp_path / "out"), Claim(Stored(spark, tmp_path / "checkpoint"))
+    claim.take()
+    noted, done = [], []
+
+    class Exchanged:
+        def complete(self, number, files):
+            noted.append((number, files))
+
+    def written(_sink, _answers, number):
+        older = {"batch": number, "driver": "older", "feedback_files": ["older's"]}
+        manifest_of(out, number).create(json.dumps(older).encode())
+        return Batch(number, {}, []), older | {"driver": "newer", "feedback_files": ["newer's"]}
+
+    monkeypatch.setattr(Sink, "_written", written)
+    sink = Sink(out, claim, done.append, Exchanged())
+    sink(spark.range(1), 7)
+    assert [batch.number for batch in done] == [7]
+    sink(spark.range(1), 7)  # Spark repeats it
+    assert noted == [(7, ["older's"])] * 2
+    assert read_batch(out, 7)["driver"] == "older"
 
 
 def rows(frame):
