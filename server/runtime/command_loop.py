@@ -47,6 +47,10 @@ _T = TypeVar("_T")
 _IDLE_S = 1.0
 """Interval at which an idle loop advances the time, so that expired objects leave memory."""
 
+_TURNS = 4
+"""Turns of the event loop before a batch. Streams are read and written meanwhile, and the batch has more
+commands: with one turn, a report took 1.4 times the CPU that it takes with four (neighbours/versions)."""
+
 _CLEAN_MS = 10_000
 """Interval at which an idle loop writes expired objects and the time to the store."""
 
@@ -210,6 +214,8 @@ class CommandLoop:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._rest_s()):
                     await self._arrived.wait()
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
             await self._pass_time()
             if self._is_impatient:
                 self._refuse_waiting()
@@ -224,9 +230,7 @@ class CommandLoop:
             ):
                 await self._clean()
             is_reweighing = self.coordinator.matching.is_reweighing and self.coordinator.reweigh()
-            if self._queue or is_reweighing:
-                await asyncio.sleep(0)  # streams are read and written
-            else:
+            if not self._queue and not is_reweighing:
                 self._arrived.clear()
             self.gc_control.rest()
         pacing.cancel()
