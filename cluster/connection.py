@@ -16,6 +16,7 @@ from typing import Any
 
 import nats.errors
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 
 from cluster.access import TLS, LogAccess
 from cluster.log import LogError, LogUnavailableError
@@ -63,9 +64,30 @@ class Connection(Client):
         nats.errors.Error
             If there is no connection now.
         """
+        self._require_connection()
+        await super().publish(subject, payload, reply, headers)
+
+    async def request(  # as the library has it
+        self,
+        subject: str,
+        payload: bytes = b"",
+        timeout: float = 0.5,  # noqa: ASYNC109
+        old_style: bool = False,  # noqa: FBT001, FBT002
+        headers: dict[str, Any] | None = None,
+    ) -> Msg:
+        """Send a request and return its response; see `Client.request`.
+
+        Raises
+        ------
+        nats.errors.Error
+            If there is no connection now. The library would keep a future for the response.
+        """
+        self._require_connection()
+        return await super().request(subject, payload, timeout, old_style, headers)
+
+    def _require_connection(self) -> None:
         if not (self.is_connected or self.is_closed):
             raise nats.errors.Error("no server of the log can be reached")
-        await super().publish(subject, payload, reply, headers)
 
     async def forget(self) -> None:
         """Forget what was not sent before the connection was lost: a callback of the library."""

@@ -162,18 +162,23 @@ class Stream:
         subjects
             Yield messages of these subjects only, which may have wildcards; all by default.
         """
+        has_failed = False
         while True:
             try:
                 async with contextlib.aclosing(self._delivered(after, subjects)) as messages:
                     async for message in messages:
-                        after = message.metadata.sequence.stream
+                        after, has_failed = message.metadata.sequence.stream, False
                         yield message
             except FAILURES as error:
-                _log.info("the log is read again from sequence %d: %r", after + 1, error)
+                if not has_failed:
+                    _log.info("the log is read again from sequence %d: %r", after + 1, error)
+                has_failed = True
                 await asyncio.sleep(_PAUSE_S)
 
     async def _delivered(self, after: int, subjects: Sequence[str]) -> AsyncGenerator[Msg, None]:
         """Yield messages, until one was lost on its way or nothing comes."""
+        if not self.is_connected:  # the library would subscribe when there is a connection again
+            raise LogUnavailableError("no server of the log can be reached")
         inbox = self._client.new_inbox()
         subscription = await self._client.subscribe(inbox)
         name = ""

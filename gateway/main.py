@@ -71,6 +71,7 @@ class Gateway:
         self.port = 0
         self.metrics_port = 0
         """The port for Prometheus, if there is one."""
+        self._server: asyncio.Server | None = None
         self._acceptor: TlsAcceptor | None = None
         self.counters = Counters()
 
@@ -208,9 +209,7 @@ class Gateway:
     async def stop(self) -> None:
         """Refuse connections, send every device away, wait for them to close, detach the rest."""
         self.readiness.is_draining = True
-        self._server.close()
-        if self._acceptor is not None:
-            self._acceptor.close()
+        self._close_port()
         self._watching.drain()
         error = RefusedError(Reason.DRAINING, "gateway", "stopping", "running; connect again")
         sockets = list(self._attachment.sockets)
@@ -226,8 +225,15 @@ class Gateway:
             await asyncio.to_thread(self._metrics.close)
         _log.info("stopped")
 
+    def _close_port(self) -> None:
+        """Accept no connection any more."""
+        for one in (self._server, self._acceptor):
+            if one is not None:
+                one.close()
+
     async def _close(self) -> None:
-        """Close all connections."""
+        """Close the port and all connections."""
+        self._close_port()
         await self._runner.cleanup()
         self._api.close()
         await self._fleets.close(_GOODBYE_S)

@@ -468,11 +468,10 @@ class CommandLoop:
 
     async def _forget(self, command: c.Forget) -> None:
         """Execute a command of the retention, unless the loop has ended."""
-        if self._has_ended:
-            return
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         await self._put(command, done)
-        await done
+        if not self._has_ended:
+            await done
 
     def _let_in(self) -> None:
         """Wake the callers that wait for capacity."""

@@ -48,7 +48,7 @@ class Retention:
         self._has_begun = False
         self._looking: asyncio.Task[None] | None = None
 
-    def pass_time(self, now_ms: int, execute: Callable[[c.Forget], Awaitable[object]]) -> None:
+    def pass_time(self, now_ms: int, execute: Callable[[c.Forget], Awaitable[None]]) -> None:
         """Start a check, as it is due; execute the commands that forget the devices found."""
         self.due_ms = now_ms + self._check_ms
         if not self._has_begun:
@@ -56,15 +56,20 @@ class Retention:
         elif self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look(now_ms, execute))
 
-    async def _look(self, now_ms: int, execute: Callable[[c.Forget], Awaitable[object]]) -> None:
+    async def _look(self, now_ms: int, execute: Callable[[c.Forget], Awaitable[None]]) -> None:
         try:
             found = await self._overdue(now_ms)
-            for some in self._together(found):
-                await execute(c.Forget(tuple(some), self._days_ms))
-        except (RefusedError, StoreError) as error:
-            _log.warning("devices whose retention has expired are not deleted now: %s", error)
+        except StoreError as error:
+            _log.warning("%s", error)
             return
-        if len(found) == DEVICES_MAX:
+        forgetting = [execute(c.Forget(tuple(some), self._days_ms)) for some in self._together(found)]
+        failed = [one for one in await asyncio.gather(*forgetting, return_exceptions=True) if one]
+        for one in failed:
+            if not isinstance(one, RefusedError):
+                raise one
+        if failed:
+            _log.warning("devices whose retention has expired are not deleted now: %s", failed[0])
+        elif len(found) == DEVICES_MAX:
             self.due_ms = now_ms  # there may be more
 
     async def _overdue(self, now_ms: int) -> list[str]:

@@ -216,12 +216,16 @@ async def test_what_could_not_be_sent_is_not_sent_later(tmp_path, monkeypatch):
                 patched.setattr(stream, "PATIENCE_S", 0.5)
                 with pytest.raises(LogUnavailableError):
                     await log.append([Entry(2, Tick())])
+            client = log._stream._client  # noqa: SLF001 - what the library keeps
+            reading = asyncio.create_task(read(log, 2))
+            await asyncio.sleep(1.0)
+            assert len(client._resp_map) + len(client._subs) <= 2, "nothing that waits for a connection"  # noqa: SLF001
             asking = asyncio.create_task(log.end())
             await asyncio.sleep(0)
             server.start()
             assert await asking == 1
             assert await log.append([Entry(3, Tick())]) == 2
-            assert [message.entries[0].time_ms for message in await read(log, 2)] == [1, 3]
+            assert [message.entries[0].time_ms for message in await reading] == [1, 3]
 
 
 async def test_an_append_is_repeated_until_there_is_a_quorum(tmp_path, monkeypatch):

@@ -533,7 +533,7 @@ test("a device goes to another gateway when its own does not respond any more", 
     device.move({ lon: 14.52, lat: 35.5 });
     pass(4000);
     assert.equal(subscription.state, "offline and stale");
-    pass(15_000);
+    pass(71_000);
     await eventually(() => /^UnavailableError: .*no response/u.test(String(device.offlineError)));
     await eventually(() => {
         pass(0);

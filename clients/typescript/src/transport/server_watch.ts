@@ -2,12 +2,15 @@
  * Detects that the server does not respond although a response is due.
  *
  * After `SILENCE_MS` it counts as silent until a message arrives. After `LOST_MS` it counts as lost: the
- * server, or the way to it, has vanished.
+ * server, or the way to it, has vanished. If it has responded on this stream, that takes `STUCK_MS`: a large
+ * message may be on its way over a slow network.
  */
 
 const SILENCE_MS = 4000;
 /** A busy server is silent for some seconds; a handshake on a slow network takes ten. */
 const LOST_MS = 19_000;
+/** A gateway ends a connection that takes a minute to accept a message. */
+const STUCK_MS = 75_000;
 /** If a timer is later than this, the app delayed it, and may not have read messages that arrived. */
 const LATE_MS = 1000;
 const ROUNDING_MS = 1;
@@ -18,6 +21,7 @@ export class ServerWatch {
     #requestedMs: number | undefined;
     #arrivedMs = 0;
     #isSilent = false;
+    #hasResponded = false;
 
     /**
      * `isDue` is whether a response is due; `onChange` is called when the server becomes silent, or
@@ -38,6 +42,7 @@ export class ServerWatch {
     /** Record that a message of any kind has arrived. */
     arrived(): void {
         this.#arrivedMs = performance.now();
+        this.#hasResponded = true;
         if (!this.#isSilent) return;
         this.#isSilent = false;
         this.onChange(false);
@@ -55,6 +60,11 @@ export class ServerWatch {
         this.#stop();
         this.#requestedMs = undefined;
         this.#isSilent = false;
+        this.#hasResponded = false;
+    }
+
+    get #lostMs(): number {
+        return this.#hasResponded ? STUCK_MS : LOST_MS;
     }
 
     #stop(): void {
@@ -75,14 +85,14 @@ export class ServerWatch {
         const nowMs = performance.now();
         if (nowMs - dueMs > LATE_MS) this.#arrivedMs = nowMs;
         const sinceMs = Math.max(this.#arrivedMs, this.#requestedMs);
-        const leftMs = sinceMs + (this.#isSilent ? LOST_MS : SILENCE_MS) - nowMs;
+        const leftMs = sinceMs + (this.#isSilent ? this.#lostMs : SILENCE_MS) - nowMs;
         if (leftMs > ROUNDING_MS) {
             this.#start(leftMs);
         } else if (this.#isSilent) {
             this.onLost();
         } else {
             this.#isSilent = true;
-            this.#start(LOST_MS - SILENCE_MS);
+            this.#start(this.#lostMs - SILENCE_MS);
             this.onChange(true);
         }
     }
