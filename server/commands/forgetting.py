@@ -7,6 +7,7 @@ from nearcast.checks import checked_name
 from server import command as c
 from server.commands.plan import Plan, Touches
 from server.core.coordinator import Coordinator
+from server.session import Session
 from server.store.mutations import DeleteDevice, Mutation, SetLastSeen
 
 
@@ -30,8 +31,11 @@ def _plan_overdue(coordinator: Coordinator, command: c.Forget) -> Plan:
     """
     sessions, seen_ms = coordinator.sessions, coordinator.clock.lease_ms - command.unseen_ms
     known = [sessions[one] for one in command.device_ids if one in sessions]
-    seen = [one for one in known if one.is_attached or (one.was_attached and one.last_seen_ms > seen_ms)]
-    gone = [one for one in known if one not in seen]
+    seen: list[Session] = []
+    gone: list[Session] = []
+    for one in known:
+        is_seen = one.is_attached or (one.was_attached and one.last_seen_ms > seen_ms)
+        (seen if is_seen else gone).append(one)
     mutations: list[Mutation] = [DeleteDevice(session.device_id) for session in gone]
     mutations += [SetLastSeen(session.device_id) for session in seen]
     touches = Touches(device_ids=frozenset(session.device_id for session in known))

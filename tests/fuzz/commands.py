@@ -7,6 +7,7 @@ changed nothing; at times the bookkeeping is verified from the definitions.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterator
 from itertools import chain
 
@@ -182,7 +183,7 @@ class Server:
         coordinator.evaluate(batch)
         while coordinator.reweigh():
             pass
-        coordinator.late_mutations.clear()
+        coordinator.take_late(sys.maxsize)
 
 
 def commands_of(message: object, caller: Principal, outbox: Outbox) -> Iterator[c.Command]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -178,7 +179,7 @@ class World:
             for created, replaced in slices([decision.publication], OBJECTS):
                 coordinator.publish(created, replaced)
         coordinator.evaluate(batch)
-        coordinator.late_mutations.clear()
+        coordinator.take_late(sys.maxsize)
 
     def _written(self) -> None:
         """Encode what is to be sent."""

@@ -8,6 +8,7 @@ life, lose what was sent, are sent things twice, read slowly, and take turns; se
 from __future__ import annotations
 
 import copy
+import sys
 from dataclasses import dataclass, field
 
 import pytest
@@ -175,8 +176,8 @@ class DeliveryRule(RuleBasedStateMachine):
         if isinstance(plan, RefusedError):
             raise plan
         mutations = [] if plan is None else plan.mutations
-        self.store.commit([*coordinator.late_mutations, *mutations], coordinator.matching.now_ms)
-        coordinator.late_mutations.clear()
+        late = coordinator.take_late(sys.maxsize)
+        self.store.commit([*late, *mutations], coordinator.matching.now_ms)
         if plan is None:
             self.acceptor.accept(command, None, accepted)
         else:

@@ -42,6 +42,8 @@ class HeldCommits:
 
     def __init__(self, store: SqliteStore, *, also_of_time: bool = False) -> None:
         self.rows: list[int] = []
+        self.held = 0
+        """The rows of the commit that is held, or was last."""
         self.has_begun = asyncio.Event()
         self.go_on = threading.Event()
         self._also_of_time = also_of_time
@@ -56,6 +58,7 @@ class HeldCommits:
 
     def _hold(self, mutations: Sequence[Mutation], *times_ms: int) -> None:
         if mutations or self._also_of_time:
+            self.held = len(mutations)
             self._loop.call_soon_threadsafe(self.has_begun.set)
             if not self.go_on.wait(_PATIENCE_S):
                 raise AssertionError("a commit was held up and never released")
