@@ -201,11 +201,7 @@ class DeviceStream:
                 _log.warning("%s", error)
                 self._record_failure(error)
             except TimeoutError:
-                self._record_failure(
-                    UnavailableError(
-                        f"the server cannot be reached: no connection within {PATIENCE_S:.0f} s"
-                    )
-                )
+                self._record_failure(self._not_back())
             except NearcastError as error:
                 _log.warning("%s; resuming", error)
             except Exception as error:  # noqa: BLE001 - a device must not wait forever for a dead stream
@@ -370,6 +366,17 @@ class DeviceStream:
         for session in self._newcomers():
             if not _may_retry(session):
                 session.fail(unavailable)
+
+    def _not_back(self) -> UnavailableError:
+        """Return the error of newcomers whose time is over, with what the server reported before."""
+        message = f"the server cannot be reached: no connection within {PATIENCE_S:g} s"
+        for session in self._newcomers():
+            reported = session.offline_error
+            if reported is not None and is_coming_back(reported):
+                error = UnavailableError(f"{message}; it last reported: {reported}", reported.hint)
+                error.__cause__ = reported
+                return error
+        return UnavailableError(message)
 
     def _fail_all(self, error: NearcastError) -> None:
         for session in self.sessions.values():
