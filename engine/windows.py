@@ -236,6 +236,11 @@ class Windows:
             found[key] = self.first_id(*key, now_ms) if known is None else known
         return np.array([found[key] for key in keys], dtype=np.int64)
 
+    def counts_of(self, numbers: Numbers) -> Ints:
+        """Return how many live objects count in each window."""
+        found: Ints = np.where(numbers == NO_WINDOW, len(self._table), self._alive[numbers])
+        return found
+
     def do_count(self, ids: Ints, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """Return whether each object counts in the window of the same row."""
         found: npt.NDArray[np.bool_] = ids >= self.first_ids[numbers]

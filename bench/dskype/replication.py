@@ -1,9 +1,9 @@
 """Compute independently the number of replicas that subscriptions need: plain Python, by the definitions.
 
 Given are the division of keywords (Algorithm 4) and the results of the subscriptions. A subscription
-needs a replica on each partition that has one of its keywords, or one of its loose prefix (Definition
-12). The prefix takes keywords, rarest first, as long as a keyword and those after it can make a message
-as good as the k-th.
+needs a replica on each partition that has one of its keywords, or one of its loose prefix (after
+Definition 12). The prefix takes keywords, rarest first, as long as a keyword and those after it can make
+a message as good as the k-th.
 """
 
 from __future__ import annotations

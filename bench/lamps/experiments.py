@@ -108,9 +108,9 @@ LAMPS = e.Suite(
         e.Experiment(
             "figure-11",
             "Lamps, Figure 11",
-            "error of the expected number of affected subscriptions, by their number",
+            "error of the expected number of common keywords at a node, by the number of subscriptions",
             sweep=e.Shares(("subscriptions",), _SHARES),
-            metrics={"objects_seen": "objects", "error": "share"},
+            metrics={"objects_seen": "objects", "error": "keywords"},
             plots=(e.Lines("subscriptions", ("error",)),),
             benchmark="bench.lamps.structures:Expectations",
         ),

@@ -78,7 +78,7 @@ class Expectations(Benchmark[LampsParameters]):
     VARIANTS = ("lamps",)
 
     def measure(self, variant: str, parameters: LampsParameters) -> list[Row]:
-        """Build the system, and compare the expectation of its index with the subscriptions it finds."""
+        """Build the system, and compare the expected with the actual common keywords at its nodes."""
         data = source(parameters.data)
         lamps = Lamps(
             Variant(variant, RegionMode.ELLIPSE, IqfObjectIndex, SqTree), data, STILL_M, parameters

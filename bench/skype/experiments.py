@@ -32,11 +32,11 @@ class SkypeParameters(e.MessageParameters, e.BudgetParameters):
         "Number of messages that arrive at once, in a window of a number of messages.",
         most=1_000_000,
     )
-    share: float = e.share(0.95, "Share of the probability of the skyband that is held.")
-    factor: int = e.count(
-        3, "Size of the buffers of kmax and of the cost-based skyband, as a multiple of k."
+    share: float = e.share(
+        0.95, "Least score of a message in the buffers of skyband, as a share of the k-th best."
     )
-    groups: int = e.count(10, "IGPT: groups of subscriptions in a cell.")
+    factor: int = e.count(3, "Size of the buffers of kmax, as a multiple of k.")
+    groups: int = e.count(10, "IGPT: groups of subscriptions in a list of a cell and a keyword.")
     audited: int = e.count(100, "Subscriptions compared with the definition.", least=0)
 
 
@@ -105,14 +105,14 @@ SKYPE = e.Suite(
                 lambda _base: [
                     *_tuned("igpt-kmax", "factor", (1, 2, 3, 4, 5, 6)),
                     *_tuned("igpt-skyband", "share", (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)),
-                    *_tuned(_PUBLISHED, "factor", (1, 6)),
+                    *_tuned(_PUBLISHED, "factor", (1, 6)),  # twice the same, as a line to compare with
                 ]
             ),
             *("factor", "share"),
             variants=("igpt-kmax", "igpt-skyband", _PUBLISHED),
         ),
         _swept(
-            11, "groups per cell", e.Over("groups", (5, 10, 20, 40)), "groups", variants=(_PUBLISHED,)
+            11, "groups per list", e.Over("groups", (5, 10, 20, 40)), "groups", variants=(_PUBLISHED,)
         ),
         _compared(
             "figure-12", "Skype, Figure 12", "with and without groups", (_PUBLISHED, "ipt-cskyband")

@@ -3,7 +3,8 @@
 For each subscription (skype.txt section 6.2): prob(theta), the fraction of messages that are at least as
 good as theta. The window from which a buffer was built gives n / |W| for the n-th. The number of messages
 that have reached that theta since then corrects it, so the next messages are assumed to be like the last
-ones. For all subscriptions (section 6.3): the recent number of arriving messages for each departing one.
+ones. For all subscriptions without a window (section 6.3): the recent number of arriving messages for
+each departing one. In a window, as many are assumed to leave as arrive.
 
 Operations: O(1) a match, a departing message, and a buffer that is built. 20 bytes a subscription.
 """
@@ -47,15 +48,15 @@ class History:
         np.add.at(self._matched, owners, 1)
 
     def note_gone(self, count: int) -> None:
-        """Record messages that have left the window or ended."""
+        """Record messages that have expired or were removed."""
         self._come, self._gone = _faded(self._come, self._gone + count)
 
-    def note_built(self, slots: Slots, held: Ints, window: int) -> None:
-        """Record that buffers were built of the `held` best of `window` messages."""
+    def note_built(self, slots: Slots, held: Ints, window: Ints) -> None:
+        """Record that buffers were built of the `held` best of `window` messages, each of its own."""
         self._reserve(slots)
         self._matched[slots] = 0
         self._since[slots] = self._arrived
-        self._probability[slots] = held / max(1, window)
+        self._probability[slots] = held / np.maximum(1, window)
 
     def forget(self, slots: Slots) -> None:
         """Clear subscriptions; others will get their slots."""
@@ -72,7 +73,7 @@ class History:
 
     @property
     def ratio(self) -> float:
-        """Return the number of arriving messages for each departing one."""
+        """Return the number of arriving messages for each departing one, where there are no windows."""
         return float(np.clip(self._come / self._gone, 1.0 / _RATIO_MAX, _RATIO_MAX))
 
     def _reserve(self, slots: Slots) -> None:

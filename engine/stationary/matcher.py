@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows, grouped
+from engine.layout import NO_WINDOW
 from engine.objects import Objects
 from engine.options import EngineOptions, StationaryPolicy
 from engine.stationary import update_kernels as kernels
@@ -197,8 +198,10 @@ class StationaryMatcher:
         cost = self.subscriptions.rows["cost"][slots].astype(np.float64)
         cost = np.where(np.isnan(cost), self._retrievals.mean, cost)
         if self._history is not None:
-            count = cheapest_counts(k, cost, self._history.factors(slots), self._history.ratio)
-            self._history.note_built(slots, count, len(self._objects))
+            numbers = self.subscriptions.rows["window"][slots]
+            ratio = np.where(numbers == NO_WINDOW, self._history.ratio, 1.0)
+            count = cheapest_counts(k, cost, self._history.factors(slots), ratio)
+            self._history.note_built(slots, count, self.windows.counts_of(numbers))
             return initial_buffers(self._best_of_each(slots, count + 1), count)
         if self.policy is StationaryPolicy.COST:
             count = steady_counts(k, cost / (2.0 * self._updates.mean))
@@ -293,6 +296,8 @@ class StationaryMatcher:
 
     def remove(self, slots: Slots, *, notify: bool) -> Rows:
         """Remove objects from buffers; their replacements in results are reported in any case."""
+        if self._history is not None:
+            self._history.note_gone(len(slots))
         return self._take_out(slots, NOTHING, notify=notify)
 
     def leave(self, slots: Slots, window: int, *, notify: bool) -> Rows:
@@ -300,8 +305,6 @@ class StationaryMatcher:
         return self._take_out(slots, window, notify=notify)
 
     def _take_out(self, slots: Slots, window: int, *, notify: bool) -> Rows:
-        if self._history is not None:
-            self._history.note_gone(len(slots))
         began_s = time.process_time()
         rows = self._objects.table.rows
         count = kernels.count_entries(rows, self.tables.entries, slots)

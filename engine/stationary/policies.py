@@ -24,9 +24,10 @@ cskyband
     where the size of a k-skyband is |s.A| (equation 9 has 0 for it at m = k), and Z is the time until a
     random walk from m, with a barrier at 2 m, reaches k - 1. Of all recent arrivals and departures of
     messages, a fraction a are arrivals (section 6.3). With a = 1/2, as in a window of a fixed number of
-    messages, Z is that of equation 12. |W| does not affect the minimum of C. `cost` is that of earlier
-    retrievals of the same subscription, each time the mean of the previous estimate and the last one:
-    under this policy each subscription is retrieved, and timed, alone.
+    messages, Z is that of equation 12; this is assumed of every window. |W| does not affect the minimum
+    of C. `cost` is that of earlier retrievals of the same subscription, each time the mean of the
+    previous estimate and the last one: under this policy each subscription is retrieved, and timed,
+    alone.
 skyband
     All objects with at least a fraction of the k-th best score (0.95 is the sweet spot of figure 10).
 kmax
@@ -94,7 +95,9 @@ class InitialBuffers(NamedTuple):
     reach_id: Ints
 
 
-def cheapest_counts(k: Ints, cost: Floats, factor: Floats | float = 1.0, ratio: float = 1.0) -> Ints:
+def cheapest_counts(
+    k: Ints, cost: Floats, factor: Floats | float = 1.0, ratio: Floats | float = 1.0
+) -> Ints:
     """Return the numbers of objects of least cost, by golden section: C has one minimum.
 
     Parameters
@@ -117,7 +120,7 @@ def cheapest_counts(k: Ints, cost: Floats, factor: Floats | float = 1.0, ratio: 
     return found
 
 
-def _cost(n: Floats, k: Ints, cost: Floats, factor: Floats | float, ratio: float) -> Floats:
+def _cost(n: Floats, k: Ints, cost: Floats, factor: Floats | float, ratio: Floats | float) -> Floats:
     """Return C, times |W|."""
     reached = factor * n
     held = np.maximum(reached, k)
@@ -125,7 +128,7 @@ def _cost(n: Floats, k: Ints, cost: Floats, factor: Floats | float, ratio: float
     return found
 
 
-def steps_below(held: Floats, k: Ints, ratio: float) -> Floats:
+def steps_below(held: Floats, k: Ints, ratio: Floats | float) -> Floats:
     """Return the expected arrivals and departures that reach theta until fewer than k are held.
 
     A step up is `ratio` times as frequent as a step down; there is none from twice the initial number.
@@ -143,11 +146,11 @@ def steps_below(held: Floats, k: Ints, ratio: float) -> Floats:
     """
     down = 1.0 / (1.0 + ratio)
     spare = held - k + 1.0
-    if abs(ratio - 1.0) < _RATIO_IS_ONE:
-        return spare * (3.0 * held - k + 2.0)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         rest = ratio ** (held + 1.0) * (1.0 - ratio**spare) / (1.0 - ratio)
-        return (spare - rest) / (1.0 - ratio) / down
+        found = (spare - rest) / (1.0 - ratio) / down
+    is_one = np.abs(np.subtract(ratio, 1.0)) < _RATIO_IS_ONE
+    return np.where(is_one, spare * (3.0 * held - k + 2.0), found)
 
 
 def steady_counts(k: Ints, ratio: Floats) -> Ints:

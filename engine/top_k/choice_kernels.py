@@ -17,7 +17,7 @@ The anchor may lie ahead, h metres in the direction of the heading, if (*) of
 `safe_region.regions.anchored` holds at the device's position. This needs no further search: an object
 that is not known has a length at a of at least the last known length at p less h, which bounds the reach.
 
-This is the trade-off that skype.txt section 5 makes with its cost-based k-skyband: there for expiry
+This is the trade-off that skype.txt section 6.2 makes with its cost-based k-skyband: there for expiry
 alone.
 Cost: O(shares * m log m) a subscription.
 """

@@ -151,9 +151,7 @@ class SqPlusTree:
 
     def remove(self, ids: Ints) -> None:
         """Remove subscriptions."""
-        slots = self._table.slots(ids)
-        if len(np.unique(slots)) != len(slots):
-            raise KeyError(f"id {ids[0]} is not in the index: it is in the batch twice")
+        slots = self._table.distinct_slots(ids)
         self._leave(slots)
         self._table.remove(ids)
 

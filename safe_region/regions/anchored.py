@@ -28,7 +28,7 @@ by ids that the device does not know. The slack covers rounding (lengths carry a
 1e-16).
 
 Plain Python: this file runs on devices. Cost: O(|B|) a test.
-Source: generalises the approximate safe region of lamps.txt section 3 (k+1 objects, ellipses with a
+Source: generalises the approximate safe region of lamps.txt section 2.2 (k+1 objects, ellipses with a
 common focus) to a buffer of k+b.
 """
 

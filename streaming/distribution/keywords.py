@@ -5,6 +5,10 @@ A subscription has an owner, by its number, and replicas on the partitions that 
 window, and the results. The hybrids of section 8.2 divide twice: by place, and within each part by
 keywords (`SpatialFirst`), or the other way round (`KeywordFirst`); both by the loose prefix.
 
+The paper's loose prefix (Definition 12) ends where the sum of the weights of the keywords behind it is
+too small. Here it ends where no message with only these keywords can be similar enough: by the norm of
+their weights for cosine, and by their number for Jaccard and Dice. That is never later.
+
 If the loose prefix counts, a subscription adds to the costs of a part of the keywords only if its prefix
 has one of them (7.3.4). Prefixes follow from the reaches of subscriptions; if a sample has no reaches,
 all keywords count.

@@ -273,7 +273,7 @@ def test_a_subscription_reached_more_often_than_estimated_holds_less():
     """Its buffer is refilled by what comes: the same theta lasts longer."""
     history = History()
     slots = np.array([0, 1], dtype=np.int32)
-    history.note_built(slots, np.array([50, 50]), 1_000)
+    history.note_built(slots, np.array([50, 50]), np.array([1_000, 1_000]))
     assert history.factors(slots).tolist() == [1.0, 1.0]
     history.note_arrivals(1_000, np.zeros(200, dtype=np.int32))
     first, second = history.factors(slots).tolist()
@@ -297,6 +297,45 @@ def test_recent_arrivals_and_removals_are_counted():
     for _ in range(5_000):
         history.note_gone(10)
     assert history.ratio == pytest.approx(0.5)
+
+
+def test_a_window_is_compared_with_its_own_messages(monkeypatch):
+    """It has a small part of the live ones; in a steady flow, all goes on as its past says."""
+    asked = []
+
+    def counts(k, cost, factor, ratio):
+        asked.extend(zip(factor.tolist(), ratio.tolist(), strict=True))
+        return cheapest_counts(k, cost, factor, ratio)
+
+    monkeypatch.setattr("engine.stationary.matcher.cheapest_counts", counts)
+    world = Stationary(StationaryPolicy.CSKYBAND, "naive", 7)
+    engine, chance = world.engine, np.random.default_rng(7)
+    ids = iter(np.split(np.arange(1, 4_201), 420))
+
+    def publish():
+        some = next(ids)
+        places = chance.random((2, len(some))) * SIDE
+        objects = ObjectBatch(some, *places, KeywordLists.of([[1]] * len(some)))
+        engine.publish(objects, np.full(len(some), engine.now_ms + 10_000))
+
+    for _ in range(20):
+        publish()
+    handles = np.array([handle_of(STATIONARY, number) for number in (1, 2)])
+    interests = InterestBatch(
+        np.full(2, 10.0), np.full(2, Similarity.JACCARD, np.int8), KeywordLists.of([[1]] * 2)
+    )
+    windows = Lasts(np.zeros(2, dtype=np.int64), np.array([20, 50]))
+    world.matcher.subscribe(handles, StationarySpecs(interests, np.array([2, 2]), windows))
+    middle = Positions(handles, np.full(2, SIDE / 2.0), np.full(2, SIDE / 2.0))
+    engine.evaluate(middle)
+    for step in range(1, 401):
+        publish()
+        engine.advance(500 * step)
+        if step % 20 == 0:
+            engine.evaluate(middle)
+    factors, ratios = np.array(asked).T
+    assert set(ratios.tolist()) == {1.0}
+    assert 0.5 < np.median(factors) < 2.0
 
 
 def test_a_subscription_with_costlier_searches_holds_more():

@@ -13,7 +13,7 @@ from index.published.ciq import Ciq
 from index.published.igpt import Igpt
 from index.published.sq_tree import SqTree
 from index.sq_plus_tree import SqPlusTree
-from tests.index.brute import Dice, Interest, Object, ids, object_batch, reach_batch
+from tests.index.brute import Anchored, Dice, Interest, Object, ids, object_batch, reach_batch
 from tests.index.published import marked
 from tests.index.subscriptions import insert
 from tests.support.amounts import examples
@@ -152,6 +152,15 @@ def test_many_keywords(index, similarity):
     assert sum(map(len, found)) > 100
 
 
+def test_the_first_subscription_may_have_many_keywords(index):
+    interest = Interest(6.0, 1, frozenset(range(200)))
+    insert(index, [Anchored(1, 0.0, 0.0, 0.0, 6.0, 0, interest)])
+    index.check()
+    there = {1: Anchored(1, 0.0, 0.0, 0.0, 6.0, 0, interest)}
+    objects = [Object(i, 0.5, 0.0, frozenset(range(200 - i))) for i in range(1, 200, 20)]
+    assert matched(index, objects) == expected(there, objects)
+
+
 def test_an_infinite_reach_matches_whatever_shares_a_keyword(index):
     dice = Dice(2)
     interest = dice.interest()
@@ -176,7 +185,7 @@ def test_a_refused_batch_changes_nothing(index):
     with pytest.raises(KeyError, match="id 99"):
         index.remove(ids([1, 99]))
     with pytest.raises(KeyError, match="id 1"):
-        index.remove(ids([1, 1]))
+        index.remove(ids([2, 1, 1]))
     index.check()
     assert len(index) == 10
     objects = [dice.object(i) for i in range(40)]

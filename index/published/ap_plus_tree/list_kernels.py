@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from index.published.ap_plus_tree import layout as L
 from index.published.ap_plus_tree.layout import Lists
 from index.published.ap_tree import layout as T
 from index.published.ap_tree.layout import Row, Tree
+from index.tables.float32_kernels import lower, upper
 from index.tables.signature_kernels import signature_of
 from safe_region.jit import leaf
-
-_DOWN = np.float32(-np.inf)
-_UP = np.float32(np.inf)
 
 
 @leaf
@@ -57,18 +53,10 @@ def _write_item(lists: Lists, item: Row, slot: int, begin: int) -> None:
     item["slot"] = slot
     item["generation"] = row["generation"]
     item["begin"] = begin
-    item["x1_m"] = row["x1_m"]
-    item["y1_m"] = row["y1_m"]
-    item["x2_m"] = row["x2_m"]
-    item["y2_m"] = row["y2_m"]
-    if item["x1_m"] > row["x1_m"]:
-        item["x1_m"] = np.nextafter(item["x1_m"], _DOWN)
-    if item["y1_m"] > row["y1_m"]:
-        item["y1_m"] = np.nextafter(item["y1_m"], _DOWN)
-    if item["x2_m"] < row["x2_m"]:
-        item["x2_m"] = np.nextafter(item["x2_m"], _UP)
-    if item["y2_m"] < row["y2_m"]:
-        item["y2_m"] = np.nextafter(item["y2_m"], _UP)
+    item["x1_m"] = lower(row["x1_m"])
+    item["y1_m"] = lower(row["y1_m"])
+    item["x2_m"] = upper(row["x2_m"])
+    item["y2_m"] = upper(row["y2_m"])
 
 
 @leaf

@@ -9,7 +9,7 @@ import numpy as np
 
 from index.batches import Floats
 from index.published.ap_tree.layout import Numbers, Units
-from safe_region.jit import kernel, leaf
+from safe_region.jit import leaf
 
 
 @leaf
@@ -89,20 +89,3 @@ def read_choices(unit_count: int, count: int, choices: Numbers, bounds: Numbers)
     bounds[count] = unit_count
     for layer in range(count, 0, -1):
         bounds[layer - 1] = choices[layer, bounds[layer]]
-
-
-@kernel
-def heuristic_cost(units: Units, count: int, bounds: Numbers) -> float:
-    """Cut heuristically; return the cost."""
-    cut_heuristically(units, units.low.shape[0] - 1, count, bounds)
-    return total_cost(units, bounds, count)
-
-
-@kernel
-def optimal_cost(units: Units, count: int, bounds: Numbers, costs: Floats, choices: Numbers) -> float:
-    """Cut optimally; return the cost."""
-    unit_count = units.low.shape[0] - 1
-    for layer in range(1, count + 1):
-        add_layer(units, unit_count, layer, costs, choices)
-    read_choices(unit_count, count, choices, bounds)
-    return total_cost(units, bounds, count)

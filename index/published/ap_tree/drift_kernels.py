@@ -6,7 +6,7 @@ import numpy as np
 
 from index.published.ap_tree import layout as L
 from index.published.ap_tree.layout import Row, Tree
-from safe_region.jit import kernel, leaf
+from safe_region.jit import leaf
 
 _LOOK_LEAST = 16
 _LOOK_SHARE = 32
@@ -119,9 +119,3 @@ def is_in_job(tree: Tree, node: int) -> bool:
     while node not in (L.NOTHING, new):
         node = int(tree.nodes[node]["parent"])
     return bool(node != L.NOTHING)
-
-
-@kernel
-def node_divergence(tree: Tree, node: int) -> float:
-    """Return the divergence of a node's weights from those it was built with."""
-    return divergence(tree, tree.nodes[node])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from index.batches import KeywordIds
 from index.published.ap_tree.layout import ENTRIES_NEEDED, NOTHING, Row, Tree
+from index.tables.float32_kernels import lower, upper
 from index.tables.run_kernels import (
     NO_RUN,
     RUN_END,
@@ -19,9 +18,6 @@ from index.tables.run_kernels import (
 from index.tables.signature_kernels import signature_of
 from safe_region.jit import leaf
 
-_DOWN = np.float32(-np.inf)
-_UP = np.float32(np.inf)
-
 
 @leaf
 def write_entry(tree: Tree, entry: int, slot: int) -> None:
@@ -33,18 +29,10 @@ def write_entry(tree: Tree, entry: int, slot: int) -> None:
     row["signature"] = signature_of(words)
     row["slot"] = slot
     row["generation"] = clause["generation"]
-    row["x1_m"] = clause["x1_m"]
-    row["y1_m"] = clause["y1_m"]
-    row["x2_m"] = clause["x2_m"]
-    row["y2_m"] = clause["y2_m"]
-    if row["x1_m"] > clause["x1_m"]:
-        row["x1_m"] = np.nextafter(row["x1_m"], _DOWN)
-    if row["y1_m"] > clause["y1_m"]:
-        row["y1_m"] = np.nextafter(row["y1_m"], _DOWN)
-    if row["x2_m"] < clause["x2_m"]:
-        row["x2_m"] = np.nextafter(row["x2_m"], _UP)
-    if row["y2_m"] < clause["y2_m"]:
-        row["y2_m"] = np.nextafter(row["y2_m"], _UP)
+    row["x1_m"] = lower(clause["x1_m"])
+    row["y1_m"] = lower(clause["y1_m"])
+    row["x2_m"] = upper(clause["x2_m"])
+    row["y2_m"] = upper(clause["y2_m"])
 
 
 @leaf

@@ -20,7 +20,8 @@ Gaps in the paper, and deviations:
 2. Step i offers every object whose rarest common keyword is w_(m-i+1), whether it shares i keywords or
    fewer: counting costs more than offering. So Search-QF serves every i, with text_lb(i); with i = 1 it
    is the paper's.
-3. "O minus s.A" is for expiry alone; a caller that knows an upper bound passes it as `bound_m`.
+3. "O minus s.A" is for o_k or o_{k+1} beside a known s.A (Algorithm 3); a caller that knows an upper
+   bound passes it as `bound_m`.
 4. Comparisons are strict: of equal lengths the smaller id is better.
 5. Frequent keywords are chosen between batches, when the number of objects has doubled or halved since
    the last time: a keyword becomes frequent if it is among the top x percent by number of objects, and

@@ -17,7 +17,6 @@ from index.tables.runs import lengthened, new_runs
 from index.tables.slots import Slots
 
 _ROOM_MIN = 16
-_CELL_GROUP = 4
 
 Step = Callable[[Files, Slots, Ints], bool]
 """Processes rows of the table, from a cursor on; returns whether all are done, else more space is needed.

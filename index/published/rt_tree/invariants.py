@@ -36,7 +36,7 @@ def check_tree(tree: Tree, table: SlotTable) -> None:
         if slots != used:
             raise InconsistentIndexError("the leaves do not match the table")
     _check_nodes(tree)
-    _check_tokens(tree, expected)
+    _check_tokens(tree, table, expected)
 
 
 def _walk(
@@ -125,7 +125,7 @@ def _check_nodes(tree: Tree) -> None:
         raise InconsistentIndexError("nodes are missing")
 
 
-def _check_tokens(tree: Tree, expected: dict[tuple[int, int], Counter[int]]) -> None:
+def _check_tokens(tree: Tree, table: SlotTable, expected: dict[tuple[int, int], Counter[int]]) -> None:
     """Verify that nodes have exactly the expected tokens."""
     keys = tree.keys[tree.keys != NO_KEY].tolist()
     if len(keys) != tree.meta[L.KEY_COUNT] or len(keys) != len(expected):
@@ -143,9 +143,15 @@ def _check_tokens(tree: Tree, expected: dict[tuple[int, int], Counter[int]]) -> 
             continue
         row = tree.lists[value]
         start = int(row["start"])
-        found = tree.members.records["slot"][start : start + int(row["count"])].tolist()
+        records = tree.members.records[start : start + int(row["count"])]
+        found = records["slot"].tolist()
         if sorted(found) != sorted(members):
             raise InconsistentIndexError(f"a list of node {key >> 32} does not match its token")
+        # Where all tokens of a clause are to be met, they are counted against this number.
+        if tree.meta[L.KIND] in (L.COUNTED, L.FLAT) and records["tokens"].tolist() != [
+            len(table.keywords(slot)) for slot in found
+        ]:
+            raise InconsistentIndexError(f"a list of node {key >> 32} has a wrong number of tokens")
         runs.append((start, int(row["size_class"])))
     check_runs(tree.members, runs)
     if tree.meta[L.KIND] not in (L.TOKENS, L.REPRESENTATIVES):

@@ -116,9 +116,7 @@ class SqTree:
 
     def remove(self, ids: Ints) -> None:
         """Remove subscriptions."""
-        slots = self._table.slots(ids)
-        if len(np.unique(slots)) != len(slots):
-            raise KeyError(f"id {ids[0]} is not in the index: it is in the batch twice")
+        slots = self._table.distinct_slots(ids)
         placement_kernels.take_out_all(self._tree(), slots)
         self._postings.give_back(self._table.rows, slots)
         self._table.remove(ids)
@@ -226,12 +224,14 @@ class SqTree:
             self._grow()
 
     def _grow(self) -> None:
-        """Double the nodes or the cells, whichever have less capacity left."""
-        if self._meta[L.NODE_END] + L.CHILDREN > len(self._nodes) // 2:
+        """Double the nodes and the cells of which more than half are used; if neither, the cells."""
+        lacks_nodes = self._meta[L.NODE_END] + L.CHILDREN > len(self._nodes) // 2
+        if lacks_nodes:
             self._nodes = longer(self._nodes, 2 * len(self._nodes))
             self._own_m = longer(self._own_m, 2 * len(self._own_m))
             self._subtree_m = longer(self._subtree_m, 2 * len(self._subtree_m))
-        if self._meta[L.CELL_END] > len(self._cells) // 2:
+        # The keywords of one subscription may need more cells than are used by all others.
+        if self._meta[L.CELL_END] > len(self._cells) // 2 or not lacks_nodes:
             self._cells = longer(self._cells, 2 * len(self._cells))
             self._cell_keys, self._cell_values = rehashed(
                 self._cell_keys, self._cell_values, 2 * len(self._cell_keys)

@@ -39,6 +39,23 @@ def check_tree(tree: Tree, used: Slots) -> None:
         raise InconsistentIndexError("a subscription is not stored exactly once")
     if cells != tree.meta[L.CELL_COUNT] or cells != int((tree.cell_keys != NO_KEY).sum()):
         raise InconsistentIndexError("the tree has a wrong count of cells")
+    nodes = 1 + len(list(_nodes_below(tree, L.ROOT)))  # and the node of unbounded subscriptions
+    free_nodes = tree.nodes["first_child"]
+    nodes += L.CHILDREN * _chain_length(int(tree.meta[L.FREE_NODES]), free_nodes)
+    if nodes != tree.meta[L.NODE_END]:
+        raise InconsistentIndexError("nodes are missing")
+    cells += _chain_length(int(tree.meta[L.FREE_CELLS]), tree.cells["subtree_count"])
+    if cells != tree.meta[L.CELL_END]:
+        raise InconsistentIndexError("cells are missing")
+
+
+def _chain_length(first: int, following: Slots) -> int:
+    """Return how many elements a chain has, at most one more than there are at all."""
+    length = 0
+    while first != L.NOTHING and length <= len(following):
+        first = int(following[first])
+        length += 1
+    return length
 
 
 def _nodes_below(tree: Tree, node: int) -> Iterator[int]:

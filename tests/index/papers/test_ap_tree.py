@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from index.contracts import InconsistentIndexError
-from index.published.ap_tree import ApTree
-from index.published.ap_tree.cut_kernels import heuristic_cost, optimal_cost
-from index.published.ap_tree.drift_kernels import node_divergence
+from index.published.ap_tree import ApTree, cut_kernels
+from index.published.ap_tree.drift_kernels import divergence
 from index.published.ap_tree.layout import JOB_NEW, KEYWORDS, LEAF, NOTHING, ROOT, SPACE, Units
 from index.square import Square
 from tests.index.boxes import (
@@ -103,19 +102,28 @@ def cost_of(units, bounds):
     )
 
 
+def cut_optimally(units, parts, bounds):
+    count = len(units.low) - 1
+    costs, choices = np.zeros((2, count + 1)), np.zeros((parts + 1, count + 1), dtype=np.int32)
+    for layer in range(1, parts + 1):
+        cut_kernels.add_layer(units, count, layer, costs, choices)
+    cut_kernels.read_choices(count, parts, choices, bounds)
+
+
 @pytest.mark.parametrize("seed", range(examples(16)))
 def test_the_dynamic_program_is_optimal_and_the_heuristic_not_better(seed):
     units, count = random_units(seed)
     for parts in range(1, count + 1):
         bounds = np.zeros(parts + 1, dtype=np.int32)
-        costs, choices = np.zeros((2, count + 1)), np.zeros((parts + 1, count + 1), dtype=np.int32)
-        found = optimal_cost(units, parts, bounds, costs, choices)
+        cut_optimally(units, parts, bounds)
+        found = cut_kernels.total_cost(units, bounds, parts)
         least = min(
             cost_of(units, (0, *inner, count)) for inner in combinations(range(1, count), parts - 1)
         )
         assert found == pytest.approx(least)
         assert cost_of(units, bounds.tolist()) == pytest.approx(least)
-        greedy = heuristic_cost(units, parts, bounds)
+        cut_kernels.cut_heuristically(units, count, parts, bounds)
+        greedy = cut_kernels.total_cost(units, bounds, parts)
         assert bounds[0] == 0
         assert bounds[-1] == count
         assert (np.diff(bounds) > 0).all()
@@ -248,7 +256,7 @@ def test_divergence_is_that_of_smoothed_weights():
     parts["built"] = np.arange(count)
     old = (np.arange(count) + 1) / (np.arange(count) + 1).sum()
     new = (np.array(weights) + 1) / (np.array(weights) + 1).sum()
-    assert node_divergence(tree, root_of(index)) == pytest.approx((old * np.log(old / new)).sum())
+    assert divergence(tree, tree.nodes[root_of(index)]) == pytest.approx((old * np.log(old / new)).sum())
 
 
 # -- rebuilt in slices -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from index.contracts import InconsistentIndexError
 from index.published.rt_tree import KINDS, RtTree
-from index.published.rt_tree.layout import FANOUT, LEAF_DEPTH
+from index.published.rt_tree.layout import COUNTED, FANOUT, FLAT, KIND, LEAF_DEPTH
 from index.published.rt_tree.orders import ORDERS
 from tests.index.boxes import AreaObject, Box, BoxDice, Clause, expected, insert, matched, move
 from tests.index.brute import ids
@@ -212,7 +212,16 @@ def damage_value(tree, _table):
         tree.values[int((tree.keys >= 0).argmax())] += 1
 
 
+def damage_tokens(tree, _table):
+    """What a clause has to meet in a list; where lists have no such numbers, what damages a count."""
+    if tree.meta[KIND] in (COUNTED, FLAT):
+        tree.members.records["tokens"] += 1
+    else:
+        damage_value(tree, _table)
+
+
 DAMAGE = [
+    damage_tokens,
     damage_box,
     damage_smaller_box,
     damage_count,

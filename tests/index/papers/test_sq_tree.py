@@ -8,7 +8,15 @@ import pytest
 from index.contracts import InconsistentIndexError
 from index.published.sq_tree import SqTree
 from index.published.sq_tree.bound_kernels import common_needed, expected_distance, threshold
-from index.published.sq_tree.layout import COMMON_MAX, NODE_DTYPE, NOTHING, ROOT, SUBSCRIPTION_DTYPE
+from index.published.sq_tree.layout import (
+    COMMON_MAX,
+    FREE_CELLS,
+    FREE_NODES,
+    NODE_DTYPE,
+    NOTHING,
+    ROOT,
+    SUBSCRIPTION_DTYPE,
+)
 from tests.index.brute import (
     Anchored,
     Dice,
@@ -168,10 +176,14 @@ def test_the_expected_distance_is_the_mean_over_the_area():
         )
 
 
-@pytest.mark.parametrize("part", ["own", "subtree", "posting", "count", "chain"])
+@pytest.mark.parametrize(
+    "part", ["own", "subtree", "posting", "count", "chain", "free nodes", "free cells"]
+)
 def test_check_notices_damage(part):
     index = tree(square=(0.0, 0.0, 100.0), capacity=4)
     insert(index, scattered(50, 100.0))
+    insert(index, scattered(150, 100.0)[50:])
+    index.remove(np.arange(50, 150))
     index.check()
     arrays = index._tree()
     leaf = next(node for node in leaves(index) if arrays.nodes[node]["own_count"] > 1)
@@ -183,6 +195,12 @@ def test_check_notices_damage(part):
         arrays.postings["slot"][0] = 33
     elif part == "count":
         arrays.nodes["subtree_count"][ROOT] += 1
+    elif part == "free nodes":
+        assert arrays.meta[FREE_NODES] != NOTHING
+        arrays.meta[FREE_NODES] = NOTHING
+    elif part == "free cells":
+        assert arrays.meta[FREE_CELLS] != NOTHING
+        arrays.meta[FREE_CELLS] = NOTHING
     else:
         arrays.subscriptions["previous"][arrays.nodes["first"][leaf]] = 7
     with pytest.raises(InconsistentIndexError):
