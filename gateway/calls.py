@@ -67,6 +67,16 @@ SEARCH = Call(
     256 * _KIB,
     8_192,
 )
+FORGET = Call(
+    "forget",
+    "Delete all data of a device permanently. It can be repeated.",
+    Action.FORGET,
+    device_service_pb2.ForgetDeviceRequest,
+    device_service_pb2.ForgetDeviceResponse,
+    8 * _KIB,
+    256,
+    is_safe=False,
+)
 STATUS = Call(
     "status",
     "State, gauges, counters and limits of the server.",
@@ -86,7 +96,7 @@ INSPECT = Call(
     8 * _KIB,
     256,
 )
-CALLS = (PUBLISH, RETRACT, SEARCH, STATUS, INSPECT)
+CALLS = (PUBLISH, RETRACT, SEARCH, FORGET, STATUS, INSPECT)
 
 
 def elements_of(body: bytes) -> int:
@@ -100,6 +110,7 @@ def stub_of(call: Call, channel: Channel) -> Any:  # noqa: ANN401 - gRPC's
         "publish": channel.publishers.Publish,
         "retract": channel.publishers.Retract,
         "search": channel.devices.Search,
+        "forget": channel.devices.ForgetDevice,
         "status": channel.control.Status,
         "inspect": channel.control.Inspect,
     }[call.name]

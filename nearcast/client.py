@@ -75,7 +75,8 @@ class Client:
     def now_ms(self) -> int:
         """Return the server's time in milliseconds, as far as this client knows it.
 
-        A client knows it from its first attached device on, or from `advance_clock`.
+        A client knows it from its first attached device on, or from the first response of `search`,
+        `status`, `inspect` or `advance_clock`. Before, the result is no date.
 
         Examples
         --------
@@ -214,6 +215,7 @@ class Client:
             spec=spec_message(spec), position=position_message(checked_position(lon, lat))
         )
         response = await self._call(lambda channel: channel.devices.Search, request)
+        self.clock.suggest(response.time_ms)
         return [
             Match(object_from(found.object), found.score, found.distance_m) for found in response.matches
         ]
@@ -310,7 +312,9 @@ class Client:
         With several servers, one of them responds.
         """
         request = control_service_pb2.StatusRequest()
-        return server_status(await self._call(lambda channel: channel.control.Status, request))
+        response = await self._call(lambda channel: channel.control.Status, request)
+        self.clock.suggest(response.time_ms)
+        return server_status(response)
 
     async def inspect(
         self,
@@ -363,6 +367,7 @@ class Client:
         else:
             request.object_id = object_id
         response = await self._call(lambda channel: channel.control.Inspect, request)
+        self.clock.suggest(response.time_ms)
         found: dict[str, Any] = plain(getattr(response, response.WhichOneof("found")))
         return {"time_ms": response.time_ms, **found}
 

@@ -13,8 +13,8 @@ LEAP_MS = 100
 class Clock:
     """Server time: the device's monotonic clock plus an offset, or virtual time.
 
-    Real time never runs backwards, even if a later welcome has a smaller offset. Virtual time stands
-    still until `observe` advances it.
+    Real time never runs backwards after the first welcome, even if a later one has a smaller offset.
+    Virtual time stands still until `observe` advances it.
 
     Parameters
     ----------
@@ -27,12 +27,16 @@ class Clock:
         self.is_virtual = False
         self.on_leap: Callable[[], None] = lambda: None
         """Called when time has jumped ahead: timers may be late."""
+        self._is_adjusted = False
+        """Whether a welcome has set the time."""
         self._offset_ms = 0
         self._latest_ms = 0
         self._emitted_offset_ms = 0
 
     def adjust(self, server_ms: int, *, is_virtual: bool) -> None:
         """Set the time from a welcome."""
+        if not self._is_adjusted:
+            self._is_adjusted, self._latest_ms = True, 0
         self.is_virtual = is_virtual
         self._offset_ms = server_ms - self._steady_ms()
         self._reach(server_ms)
@@ -41,6 +45,15 @@ class Clock:
         """Record that the server's clock has reached a time, and continue from there."""
         self._offset_ms = max(self._offset_ms, server_ms - self._steady_ms())
         self._reach(server_ms)
+
+    def suggest(self, server_ms: int) -> None:
+        """Set the time from any other response, as long as no device is there whose server decides.
+
+        In a cluster the server that responds may be another one, with another clock.
+        """
+        if not self._is_adjusted and not self.is_virtual:
+            self._offset_ms = server_ms - self._steady_ms()
+            self._latest_ms = 0
 
     def now_ms(self) -> int:
         """Return server time in milliseconds."""

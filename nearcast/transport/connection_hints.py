@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-_ABSENT = {"Connection refused": "is a server running at this address?"}
+_REFUSED = "Connection refused"
+_ABSENT = {_REFUSED: "is a server running at this address?"}
+_ONE_OF_SEVERAL = "is a server running at this address, with TLS at both ends or at neither?"
+"""gRPC reports one address of a host, such as the one by IPv6, where nothing may listen."""
 _WITH_TLS = {
     "WRONG_VERSION_NUMBER": "does the server use TLS? If not, leave out tls=",
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of the roots: set others with "
@@ -25,5 +28,7 @@ def connection_hint(details: str, *, is_encrypted: bool) -> str:
     """Return the likely mistake behind gRPC's report of a failed connection; empty if unknown."""
     if not is_encrypted and _NOT_CONNECTED not in details:
         return ""
+    if _REFUSED in details and "ipv6:" in details:
+        return _ONE_OF_SEVERAL
     hints = _WITH_TLS if is_encrypted else _WITHOUT_TLS
     return next((hint for phrase, hint in hints.items() if phrase in details), "")

@@ -28,6 +28,7 @@ BODIES = {
     "publish": {"objects": [OBJECT]},
     "retract": {"ids": ["1"]},
     "search": SEARCH,
+    "forget": {"device_id": "somebody"},
     "status": None,
     "inspect": {"device_id": "device"},
 }

@@ -16,6 +16,7 @@ MAY = {
     "publish": {"publisher"},
     "retract": {"publisher", "operator"},
     "search": set(ROLES),
+    "forget": {"device", "gateway", "operator"},
     "status": {"operator"},
     "inspect": {"operator"},
 }
@@ -68,6 +69,12 @@ async def test_no_caller_reaches_an_object_of_another_tenant(town, role):
     assert (await call(town, "search"))[1]["matches"] == []
     found = (await call(town, "search", tenant="acme"))[1]["matches"]
     assert [one["object"]["id"] for one in found] == published["ids"]
+
+
+async def test_a_device_deletes_its_own_data_only(town):
+    for name, status in (("device", 403), ("somebody", 200)):
+        found, content = await call(town, "forget", {"device_id": name}, roles=("device",))
+        assert found == status, content
 
 
 async def test_an_operator_inspects_its_own_tenant(town):

@@ -11,6 +11,8 @@ import pytest
 
 import nearcast
 from nearcast import ClosedError, GeoObject, Reason, RefusedError, TopK, UnavailableError
+from nearcast.protocol.clock import Clock
+from nearcast.transport.connection_hints import connection_hint
 from tests.support.ports import free_port
 
 HERE = {"lon": 14.5, "lat": 35.5}
@@ -98,6 +100,39 @@ async def test_a_refusal_suggests_what_to_do(client):
     with pytest.raises(RefusedError) as refused:
         await client.search(TopK(set()), **HERE)
     assert refused.value.hint == "", "the message has the limit"
+
+
+@pytest.mark.parametrize("call", ["search", "status"])
+async def test_a_client_without_devices_knows_the_time_from_a_response(client, call):
+    if call == "search":
+        await client.search(TopK({"tea"}), **HERE)
+    else:
+        await client.status()
+    known_ms = client.now_ms()
+    assert abs(known_ms - (await client.status()).time_ms) < 60_000
+    await client.attach("d", **HERE)
+    assert client.now_ms() >= known_ms
+
+
+async def test_the_time_of_the_server_of_a_device_counts_more_than_that_of_another():
+    steady_ms = 1_000
+    clock = Clock(lambda: steady_ms)
+    clock.suggest(52_000)
+    assert clock.now_ms() == 52_000
+    clock.adjust(50_000, is_virtual=False)
+    assert clock.now_ms() == 50_000
+    clock.suggest(52_000)
+    assert clock.now_ms() == 50_000
+
+
+def test_a_refused_address_of_several_says_nothing_of_the_others():
+    """gRPC tells of the last one that it has tried: of the other one TLS may be required."""
+    report = "failed to connect to all addresses; last error: UNKNOWN: ipv6:%5B::1%5D:7433: Connection refused"
+    for is_encrypted in (False, True):
+        hint = connection_hint(report, is_encrypted=is_encrypted)
+        assert hint == "is a server running at this address, with TLS at both ends or at neither?"
+        only = report.replace("ipv6:%5B::1%5D", "ipv4:127.0.0.1")
+        assert connection_hint(only, is_encrypted=is_encrypted) == "is a server running at this address?"
 
 
 async def test_a_server_that_is_not_there_is_asked_about():

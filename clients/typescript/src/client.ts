@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Clock } from "./core/clock.js";
 import { DeviceSession } from "./core/device_session.js";
-import { ClosedError, NearcastError, RefusedError, invalid } from "./core/errors.js";
+import { ClosedError, NearcastError, RefusedError, forgotten, invalid } from "./core/errors.js";
 import { Location } from "./core/location.js";
 import type { Fix } from "./core/location.js";
 import { liveObject } from "./core/model.js";
@@ -16,7 +16,7 @@ import { Deferred, throwIfAborted, unlessAborted } from "./core/waiting.js";
 import { Device } from "./device.js";
 import { OBJECTS_MAX, writeObject, writeRetraction } from "./publishing.js";
 import type { NewObject, Retraction } from "./publishing.js";
-import { PUBLISH, RETRACT, SEARCH } from "./transport/calls.js";
+import { FORGET, PUBLISH, RETRACT, SEARCH } from "./transport/calls.js";
 import type { Call } from "./transport/calls.js";
 import { DeviceStream } from "./transport/device_stream.js";
 import { PRINTABLE, currentToken, strippedToken } from "./transport/transport.js";
@@ -168,6 +168,27 @@ export class Client {
             if (object === undefined) throw new NearcastError("a match of the server has no object");
             return { object: liveObject(object), score, distanceM };
         });
+    }
+
+    /**
+     * Delete all data of a device on the server permanently; return its number of subscriptions.
+     *
+     * The deletion is durable when the promise resolves. For an unknown device the server deletes nothing.
+     * If the device is attached, here or elsewhere, the server detaches it, and its subscriptions end with
+     * the reason FORGOTTEN. If it attaches again later, it is a new device.
+     */
+    async forgetDevice(deviceId: string, options: { signal?: AbortSignal } = {}): Promise<number> {
+        const forget = async () => {
+            const request = create(FORGET.request, { deviceId });
+            return (await this.#call(FORGET, request, options.signal)).subscriptionCount;
+        };
+        const count = await forget();
+        const carrying = [...this.#streams].filter(({ session }) => session.deviceId === deviceId);
+        if (carrying.length === 0) return count;
+        const error = forgotten();
+        await Promise.all(carrying.map((stream) => stream.close(error)));
+        // The device may have reconnected and subscribed since the server forgot it.
+        return count + (await forget());
     }
 
     async #call<Request extends DescMessage, Response extends DescMessage>(

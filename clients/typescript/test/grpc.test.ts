@@ -17,7 +17,7 @@ import type { ServerDuplexStream } from "@grpc/grpc-js";
 import { WebSocket } from "ws";
 import { ErrorReason, ErrorSchema } from "../src/generated/nearcast/v1/errors_pb.js";
 import { GrpcTransport } from "../src/grpc.js";
-import { ClosedError, UnavailableError, connect } from "../src/index.js";
+import { ClosedError, RefusedError, UnavailableError, connect } from "../src/index.js";
 import type { Change, Client, Subscription } from "../src/index.js";
 import { PUBLISH } from "../src/transport/calls.js";
 
@@ -264,6 +264,22 @@ describe("on a real server", { skip }, () => {
             assert.deepEqual(await client.search(spec, place), found, "the same over the other way");
             await publisher().retract({ ids: ids.slice(0, 1), keys: [`${way}-2`] });
             assert.deepEqual(await publisher().search(spec, place), []);
+        });
+
+        test(`a device is forgotten over ${way}`, async () => {
+            const place = { lon: 14.3, lat: 35.3 };
+            const spec = { kind: "topK", keywords: ["tea"] } as const;
+            const device = await publisher().attach(`gone-${way}`, place);
+            const subscription = await device.subscribe(spec, { name: "tea" });
+            assert.equal(await publisher().forgetDevice(device.id), 1);
+            for (const { error } of [device, subscription]) {
+                assert.ok(error instanceof RefusedError);
+                assert.equal(error.reason, "FORGOTTEN");
+            }
+            const next = await publisher().attach(device.id, place);
+            assert.deepEqual(next.subscriptions, []);
+            await next.detach();
+            assert.equal(await publisher().forgetDevice(device.id), 0, "nothing is left");
         });
 
         test(`refusals over ${way}`, async () => {

@@ -89,6 +89,12 @@ export function invalid(field: string, value: unknown, limit: string): RefusedEr
     return new RefusedError({ reason: "INVALID_FIELD", field, value: shown(value), limit });
 }
 
+/** Return the error that ends a device after the deletion of its data. */
+export function forgotten(): RefusedError {
+    const limit = "attached again, as a new one";
+    return new RefusedError({ reason: "FORGOTTEN", field: "device", value: "forgotten", limit });
+}
+
 function shown(value: unknown): string {
     const text = typeof value === "string" ? JSON.stringify(value) : describe(value);
     return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}…`;

@@ -1,7 +1,12 @@
-/** The calls that are no stream of a device: publish, retract, search. */
+/** The calls that are no stream of a device: publish, retract, search, forget. */
 
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { SearchRequestSchema, SearchResponseSchema } from "../generated/nearcast/v1/device_service_pb.js";
+import {
+    ForgetDeviceRequestSchema,
+    ForgetDeviceResponseSchema,
+    SearchRequestSchema,
+    SearchResponseSchema,
+} from "../generated/nearcast/v1/device_service_pb.js";
 import {
     PublishRequestSchema,
     PublishResponseSchema,
@@ -44,6 +49,14 @@ export const SEARCH = {
     method: "/nearcast.v1.DeviceService/Search",
     request: SearchRequestSchema,
     response: SearchResponseSchema,
+    isStream: false,
+} as const;
+
+export const FORGET = {
+    name: "forget",
+    method: "/nearcast.v1.DeviceService/ForgetDevice",
+    request: ForgetDeviceRequestSchema,
+    response: ForgetDeviceResponseSchema,
     isStream: false,
 } as const;
 
