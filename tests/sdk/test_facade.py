@@ -127,7 +127,7 @@ async def test_the_time_of_the_server_of_a_device_counts_more_than_that_of_anoth
 
 def test_a_refused_address_of_several_says_nothing_of_the_others():
     """gRPC tells of the last one that it has tried: of the other one TLS may be required."""
-    report = "failed to connect to all addresses; last error: UNKNOWN: ipv6:%5B::1%5D:7433: Connection refused"
+    report = "failed to connect to all addresses; last error: ipv6:%5B::1%5D:7433: Connection refused"
     for is_encrypted in (False, True):
         hint = connection_hint(report, is_encrypted=is_encrypted)
         assert hint == "is a server running at this address, with TLS at both ends or at neither?"
