@@ -468,6 +468,7 @@ async def test_a_node_without_lease_does_not_speak_for_devices_that_another_may_
 ):
     """It would have earlier subscriptions of them: a client would take up again what it has ended."""
     monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 3_600.0)
+    monkeypatch.setattr(slot_keeper, "LEASE_S", 3_600.0)  # also if it notices that its link is silent
     with log_servers(tmp_path / "log", 1) as (log,):
         link = Link(log.url.removeprefix("nats://"))
         url = f"nats://{await link.start()}"
