@@ -376,9 +376,15 @@ async def observed(caller, count):
         one.stop()
 
 
+def keep_slots(monkeypatch):
+    """Let nodes give up no slot, however long the rest of the test takes, or a new connection."""
+    monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 3_600.0)
+    monkeypatch.setattr(slot_keeper, "LEASE_S", 3_600.0)
+
+
 async def test_devices_lag_while_the_log_has_no_leader(tmp_path, monkeypatch):
     """They are answered from what is applied; when the log is back in time, they are exact again."""
-    monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 3_600.0)
+    keep_slots(monkeypatch)
     with log_servers(tmp_path / "log", 3) as logs:
         async with node(logs, tmp_path / "a.db") as only, client(only) as caller:
             await settled(only)
@@ -435,7 +441,7 @@ async def test_a_node_without_a_leader_of_the_log_ends_streams_after_a_while(tmp
 
 async def test_a_device_that_comes_back_to_a_node_without_lease_resumes(tmp_path, monkeypatch):
     """Nobody else has served it meanwhile. Another instance waits for the lease."""
-    monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 3_600.0)
+    keep_slots(monkeypatch)
     with log_servers(tmp_path / "log", 3) as logs:
         async with node(logs, tmp_path / "a.db") as only:
             await settled(only)
@@ -467,8 +473,7 @@ async def test_a_node_without_lease_does_not_speak_for_devices_that_another_may_
     tmp_path, monkeypatch
 ):
     """It would have earlier subscriptions of them: a client would take up again what it has ended."""
-    monkeypatch.setattr(slot_keeper, "GIVE_UP_S", 3_600.0)
-    monkeypatch.setattr(slot_keeper, "LEASE_S", 3_600.0)  # also if it notices that its link is silent
+    keep_slots(monkeypatch)
     with log_servers(tmp_path / "log", 1) as (log,):
         link = Link(log.url.removeprefix("nats://"))
         url = f"nats://{await link.start()}"
