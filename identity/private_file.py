@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _PRIVATE = 0o600
@@ -18,3 +20,13 @@ def write_private(path: Path, data: bytes) -> None:
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
         file.write(data)
+
+
+@contextmanager
+def removed_on_error(path: Path) -> Iterator[None]:
+    """Remove a file that was just written if what belongs to it cannot be written."""
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
