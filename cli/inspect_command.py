@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from cli.device_group import DeviceGroup
 from cli.failures import reported
 from cli.inspect_text import device_lines, object_lines, subscription_lines
+from cli.json_text import json_text
 from cli.target_options import Target, access_options, server_option
 
 
@@ -124,4 +124,4 @@ def _ask(
 
 
 def _show(found: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
-    click.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
+    click.echo(json_text(found) if as_json else "\n".join(lines))

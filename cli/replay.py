@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.failures import reported
+from cli.json_text import json_text
 from cli.paths import LocalPath
 from cli.progress import bars
 from cli.target_options import AskingCommand, Target, access_options, server_option
@@ -138,7 +138,7 @@ def replay(  # noqa: PLR0913 - an option each
         asyncio.run(_respond(target))
     report = run_replay(simulation, options, processes, picture, page)
     if json_file is not None:
-        json_file.write_text(json.dumps(report.figures(), indent=2) + "\n")
+        json_file.write_text(json_text(report.figures()) + "\n")
     show(report)
     sys.exit(1 if report.mismatch_count else 0)
 
