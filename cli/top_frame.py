@@ -78,6 +78,11 @@ class History:
             self._rates.setdefault(name, deque(maxlen=_REMEMBERED)).append(rate)
 
     @property
+    def has_response(self) -> bool:
+        """Whether there is a response to show."""
+        return self._last is not None
+
+    @property
     def is_ready(self) -> bool:
         """Whether there are two responses to compare."""
         return self._before is not None

@@ -117,6 +117,30 @@ async def test_one_frame_and_a_picture_of_it(process, tmp_path):
 
 
 @pytest.mark.processes
+def test_a_picture_that_cannot_be_written(process, tmp_path):
+    absent = tmp_path / "nodir" / "top.svg"
+    done = run("top", "--server=localhost:1", "--once", f"--svg={absent}")
+    expected = f"Error: --svg is {absent}, must be in a folder that exists\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+    link = tmp_path / "link.svg"
+    link.symlink_to(absent)
+    done = run("top", f"--server={process.target}", "--once", "--interval-s=0.1", f"--svg={link}")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1,
+        f"Error: --svg {link} cannot be written: No such file or directory",
+    )
+
+
+@pytest.mark.processes
+def test_without_a_response_a_picture_stays_as_it_is(tmp_path):
+    picture = tmp_path / "top.svg"
+    picture.write_text("of yesterday", encoding="utf-8")
+    done = run("top", "--once", "--server=localhost:1", f"--svg={picture}")
+    assert done.returncode == 1
+    assert picture.read_text(encoding="utf-8") == "of yesterday"
+
+
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "command", ["top --once --server localhost:1", "inspect device d --server localhost:1"]
 )
