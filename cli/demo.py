@@ -14,6 +14,7 @@ import click
 
 from cli.cluster_demo import cluster
 from cli.failures import WrongUseError, refused, reported
+from cli.finite_range import FiniteRange
 from cli.gateway_demo import gateway as gateway_process
 from cli.gateway_demo import node_program
 from cli.json_text import json_text
@@ -46,7 +47,7 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
 )
 @click.option(
     "--ahead",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.9,
     show_default=True,
     help="Fraction used of the distance by which an anchor may lie ahead of its device; 0 for none.",

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.failures import reported
+from cli.finite_range import FiniteRange
 from cli.json_text import json_text
 from cli.paths import LocalPath
 from cli.progress import bars
@@ -73,14 +74,14 @@ region_option = click.option(
 )
 @click.option(
     "--audit-share",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     default=1.0,
     show_default=True,
     help="Fraction of the results that an audit compares, different ones each time.",
 )
 @click.option(
     "--speed-max",
-    type=click.FloatRange(0, 10_000, min_open=True),
+    type=FiniteRange(0, 10_000, min_open=True),
     default=36.0,
     show_default=True,
     help="Highest speed of devices in m/s, by which the fixes that they need are counted.",

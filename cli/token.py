@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.failures import reported
+from cli.finite_range import FiniteRange
 
 if TYPE_CHECKING:
     from identity.issuer import Issuer
 
 _ROLES = ("device", "gateway", "publisher", "operator")
+_TTL_S_MAX = 1e9
+"""Some 31 years: servers refuse tokens that expire after the year 5138."""
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -29,7 +32,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("--tenant", default="", help="Tenant of the bearer; the default tenant if omitted.")
 @click.option(
     "--ttl-s",
-    type=click.FloatRange(min=1.0),
+    type=FiniteRange(1.0, _TTL_S_MAX),
     default=3600.0,
     show_default=True,
     help="Lifetime of the token in seconds.",
@@ -76,6 +79,7 @@ def token(  # noqa: PLR0913 - an option each
     """
     from identity.principal import Role  # noqa: PLC0415
     from identity.private_file import write_private  # noqa: PLC0415
+    from identity.settings import TENANT, is_tenant  # noqa: PLC0415
     from identity.tokens import NAME_LENGTH_MAX, is_name  # noqa: PLC0415
     from identity.watched_file import FileError  # noqa: PLC0415
 
@@ -83,6 +87,8 @@ def token(  # noqa: PLR0913 - an option each
         raise click.BadParameter(
             f"{name!r} must be 1 to {NAME_LENGTH_MAX} printable characters", param_hint="NAME"
         )
+    if tenant and not is_tenant(tenant):
+        raise click.BadParameter(f"{tenant!r} must have {TENANT}", param_hint="--tenant")
     with reported(FileError, OSError):
         signer = _signer(key, jwks)
     granted = [Role(role) for role in roles]

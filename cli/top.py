@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import WrongUseError, reported
+from cli.finite_range import FiniteRange
 from cli.target_options import RESPONSE_S, AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _WIDTH = 110
 @access_options
 @click.option(
     "--interval-s",
-    type=click.FloatRange(0.1, 3600),
+    type=FiniteRange(0.1, 3600),
     default=1.0,
     show_default=True,
     help="Interval between two frames.",

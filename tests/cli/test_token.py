@@ -111,6 +111,23 @@ def test_a_name_that_no_server_takes(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [
+        ("--ttl-s=inf", "inf is not in the range 1.0<=x<=1000000000.0"),
+        ("--ttl-s=nan", "'nan' is not a number"),
+        ("--ttl-s=1e300", "1e+300 is not in the range 1.0<=x<=1000000000.0"),
+        ("--tenant=a b", "'a b' must have 1 to 64 printable characters without blanks"),
+    ],
+)
+def test_a_claim_that_no_server_takes(tmp_path, option, error):
+    files = (f"--key={tmp_path / 'key.pem'}", f"--jwks={tmp_path / 'keys.json'}")
+    done = CliRunner().invoke(app, ["token", "x", "--role=device", option, *files])
+    assert done.exit_code == 2
+    assert error in done.output
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.processes
 def test_errors_of_serve_for_unusable_files(tmp_path):
     keys = keys_in(tmp_path)
