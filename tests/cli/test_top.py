@@ -184,7 +184,7 @@ async def test_output_of_inspect(process):
     assert '  1  shop-1  a "live music"  14.500000  35.500000' in held
     for text in ("inf", "object 0"):
         assert text not in held
-    assert json.loads(other)["judgement"]["verdict"] == "VERDICT_NO_COMMON_KEYWORD"
+    assert json.loads(other, parse_constant=pytest.fail)["judgement"]["verdict"] == "VERDICT_NO_COMMON_KEYWORD"
     assert item.startswith(f"object {ids[0]}, key 'shop-1': a \"live music\"\n")
     assert f"    device e, {subscription.id}\n" in item
     assert "payload 6 bytes" in item
@@ -207,6 +207,21 @@ def test_wrong_arguments_of_inspect(arguments, text):
     done = run(*arguments.split())
     assert done.returncode == 2
     assert text in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["device", ""], "DEVICE_ID"),
+        (["object", "--key", ""], "--key"),
+        (["subscription", "", "1"], "DEVICE_ID"),
+        (["subscription", "e", "1", "--key", ""], "--key"),
+    ],
+)
+def test_an_empty_name_is_refused_by_inspect(arguments, name):
+    done = CliRunner().invoke(app, ["inspect", *arguments, "--server=localhost:1"])
+    assert done.exit_code == 2
+    assert f"Invalid value for '{name}': '' must have at least 1 character" in done.stderr
 
 
 @pytest.mark.processes
