@@ -184,7 +184,9 @@ async def test_output_of_inspect(process):
     assert '  1  shop-1  a "live music"  14.500000  35.500000' in held
     for text in ("inf", "object 0"):
         assert text not in held
-    assert json.loads(other, parse_constant=pytest.fail)["judgement"]["verdict"] == "VERDICT_NO_COMMON_KEYWORD"
+    judged = json.loads(other, parse_constant=pytest.fail)["judgement"]
+    assert judged["verdict"] == "VERDICT_NO_COMMON_KEYWORD"
+    assert '"Infinity"' in other
     assert item.startswith(f"object {ids[0]}, key 'shop-1': a \"live music\"\n")
     assert f"    device e, {subscription.id}\n" in item
     assert "payload 6 bytes" in item
