@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from ipaddress import ip_address
 from pathlib import Path
 
 import click
 
-from cli.failures import reported
+from cli.failures import WrongUseError, reported
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 _DAYS_MAX = 825
 _NAME_LENGTH_MAX = 64
+_NAME = re.compile(rf"[A-Za-z0-9._*-]{{1,{_NAME_LENGTH_MAX}}}")
 
 
 @click.command(epilog="Example: nearcast certificate localhost 127.0.0.1 city.example.org")
@@ -46,12 +49,9 @@ def certificate(hosts: tuple[str, ...], days: int, certificate_file: Path, key_f
     """
     from identity.self_signed import write_self_signed  # noqa: PLC0415
 
-    for host in hosts:
-        if not host or len(host) > _NAME_LENGTH_MAX or not host.isascii() or " " in host:
-            raise click.ClickException(
-                f"HOSTS has {host!r}, must be names or addresses of 1 to {_NAME_LENGTH_MAX} characters "
-                "of ASCII"
-            )
+    hosts = tuple(map(_checked, hosts))
+    if certificate_file.resolve() == key_file.resolve():
+        raise WrongUseError(f"--key is {key_file}, must be another file than --out")
     for path in (certificate_file, key_file):
         if path.exists():
             raise click.ClickException(f"{path} exists: move it away, or choose another name")
@@ -60,3 +60,23 @@ def certificate(hosts: tuple[str, ...], days: int, certificate_file: Path, key_f
     click.echo(f"{certificate_file} and {key_file}, valid for {days} days, for {', '.join(hosts)}")
     click.echo(f"server:  nearcast serve --tls-certificate {certificate_file} --tls-key {key_file} ...")
     click.echo(f"clients: --tls-roots {certificate_file}, or Tls(root_certificates=...) in the SDK")
+
+
+def _checked(host: str) -> str:
+    """Return a name, or an IP address without the brackets that an IPv6 address has in a URL.
+
+    Raises
+    ------
+    WrongUseError
+        If it is neither.
+    """
+    address = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        if _NAME.fullmatch(host):
+            return host
+    raise WrongUseError(
+        f"HOSTS has {host!r}, must be IP addresses, or names of 1 to {_NAME_LENGTH_MAX} letters and "
+        "digits of ASCII, and . - _ *"
+    )

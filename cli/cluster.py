@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import click
 from cli.cluster_backup import backup, restore
 from cli.cluster_sink import end_sink
 from cli.failures import reported
+from cli.json_text import json_text
 from cli.target_options import AskingCommand, Target, access_options, server_option
 from cluster.slots import SLOTS
 
@@ -64,7 +64,7 @@ def status(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     nodes, streams = first.nodes, first.log_streams
     if as_json:
         shown = {"nodes": _plain(nodes, found), "log_streams": [asdict(one) for one in streams]}
-        click.echo(json.dumps(shown, indent=2))
+        click.echo(json_text(shown))
     elif not nodes:
         is_starting = first.state is ServerState.RECOVERING
         found_it = "is starting" if is_starting else "is a server by itself, not the node of a cluster"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from cli.failures import WrongUseError
+from cli.failures import WrongUseError, reported
 from cli.progress import COMPILING, bars
 from index.catalogue import KINDS
 from index.entry import Kind
@@ -38,13 +38,15 @@ def compile_(*, with_spark: bool, **names: tuple[str, ...]) -> None:
     in the folder that NUMBA_CACHE_DIR names, or in the user's cache. It is valid for this version of
     nearcast and this kind of processor.
     """
+    from safe_region.jit.ahead import NotKeptError, require_cache  # noqa: PLC0415
     from safe_region.jit.cache import CACHE_FOLDER  # noqa: PLC0415
     from server.runtime.warmup import IndexNames, compile_kernels  # noqa: PLC0415
     from server.transport.wire_walk import warm_up_walk  # noqa: PLC0415
 
     chosen = [_chosen(names[setting], kind) for setting, kind in KINDS.items()]
     began_s = time.monotonic()
-    with bars() as progress:
+    with reported(NotKeptError), bars() as progress:
+        require_cache()
 
         def report(done: int, total: int) -> None:
             progress(COMPILING, done, total)

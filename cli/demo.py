@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -15,8 +14,10 @@ import click
 
 from cli.cluster_demo import cluster
 from cli.failures import WrongUseError, refused, reported
+from cli.finite_range import FiniteRange
 from cli.gateway_demo import gateway as gateway_process
 from cli.gateway_demo import node_program
+from cli.json_text import json_text
 from cli.options import ModelCommand, given, simulation_parameters
 from cli.paths import LocalPath
 from cli.progress import bars
@@ -46,7 +47,7 @@ _PARAMETERS = ("map_file", "unit_m", "places_file", "texts_file", "devices", "se
 )
 @click.option(
     "--ahead",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.9,
     show_default=True,
     help="Fraction used of the distance by which an anchor may lie ahead of its device; 0 for none.",
@@ -144,7 +145,7 @@ def demo(  # noqa: PLR0913 - an option each
 
 def _finish(report: ReplayReport, out: Path, began: float) -> NoReturn:
     """Write and show the report; exit."""
-    (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")
+    (out / "replay.json").write_text(json_text(report.figures()) + "\n")
     written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))
     click.echo(f"{written}   {time.monotonic() - began:.0f} s in all")
     click.echo(f"watch it again: nearcast map {out}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from cli.device_group import DeviceGroup
 from cli.failures import reported
 from cli.inspect_text import device_lines, object_lines, subscription_lines
+from cli.json_text import json_text
 from cli.target_options import Target, access_options, server_option
 
 
@@ -39,13 +39,24 @@ class _Number(click.IntRange):
         return super().convert(value, param, ctx)
 
 
+class _Name(click.types.StringParamType):
+    """A device id or a key. The server takes an empty one for none, and reports another field."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Convert the text of the argument or option."""
+        if not value:
+            self.fail(f"{value!r} must have at least 1 character", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_NAME = _Name()
 _ID = _Number(1, 2**63 - 1, "the key of an object is given as --key KEY")
 _SUBSCRIPTION_ID = _Number(0, 2**32 - 1, "`nearcast inspect device DEVICE_ID` shows numbers and names")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the whole response as JSON.")
 
 
 @inspect.command(epilog="Example: nearcast inspect device car-7")
-@click.argument("device_id")
+@click.argument("device_id", type=_NAME)
 @server_option
 @access_options
 @_as_json
@@ -56,7 +67,7 @@ def device(device_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: A
 
 
 @inspect.command(epilog="Example: nearcast inspect subscription car-7 1 --object 4711")
-@click.argument("device_id")
+@click.argument("device_id", type=_NAME)
 @click.argument("subscription_id", type=_SUBSCRIPTION_ID)
 @click.option(
     "--object",
@@ -64,7 +75,7 @@ def device(device_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: A
     type=_ID,
     help="Show why the device has the object with this id, or does not have it.",
 )
-@click.option("--key", metavar="KEY", help="The same for the live object with this key.")
+@click.option("--key", type=_NAME, metavar="KEY", help="The same for the live object with this key.")
 @server_option
 @access_options
 @_as_json
@@ -86,7 +97,7 @@ def subscription(
 
 @inspect.command("object", epilog="Example: nearcast inspect object --key bakery-1")
 @click.argument("object_id", type=_ID, required=False)
-@click.option("--key", metavar="KEY", help="Key of the object, in place of its id.")
+@click.option("--key", type=_NAME, metavar="KEY", help="Key of the object, in place of its id.")
 @server_option
 @access_options
 @_as_json
@@ -124,4 +135,4 @@ def _ask(
 
 
 def _show(found: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
-    click.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
+    click.echo(json_text(found) if as_json else "\n".join(lines))

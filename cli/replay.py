@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.failures import reported
+from cli.finite_range import FiniteRange
+from cli.json_text import json_text
 from cli.paths import LocalPath
 from cli.progress import bars
 from cli.target_options import AskingCommand, Target, access_options, server_option
@@ -73,14 +74,14 @@ region_option = click.option(
 )
 @click.option(
     "--audit-share",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     default=1.0,
     show_default=True,
     help="Fraction of the results that an audit compares, different ones each time.",
 )
 @click.option(
     "--speed-max",
-    type=click.FloatRange(0, 10_000, min_open=True),
+    type=FiniteRange(0, 10_000, min_open=True),
     default=36.0,
     show_default=True,
     help="Highest speed of devices in m/s, by which the fixes that they need are counted.",
@@ -138,7 +139,7 @@ def replay(  # noqa: PLR0913 - an option each
         asyncio.run(_respond(target))
     report = run_replay(simulation, options, processes, picture, page)
     if json_file is not None:
-        json_file.write_text(json.dumps(report.figures(), indent=2) + "\n")
+        json_file.write_text(json_text(report.figures()) + "\n")
     show(report)
     sys.exit(1 if report.mismatch_count else 0)
 

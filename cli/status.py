@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.failures import reported
+from cli.json_text import json_text
+from cli.server_time import status_time_text
 from cli.target_options import AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def status(*, everything: bool, as_json: bool, **options: Any) -> None:  # noqa:
 
     with reported(NearcastError):
         found = asyncio.run(_ask(Target(**options)))
-    click.echo(json.dumps(_plain(found), indent=2) if as_json else _table(found, everything=everything))
+    click.echo(json_text(_plain(found)) if as_json else _table(found, everything=everything))
     if found.state is not ServerState.SERVING:
         raise SystemExit(1)
 
@@ -50,9 +50,6 @@ def _plain(found: ServerStatus) -> dict[str, object]:
 
 
 def _table(found: ServerStatus, *, everything: bool) -> str:
-    when = "not known yet"
-    if found.time_ms:
-        when = datetime.fromtimestamp(found.time_ms / 1000.0, UTC).isoformat(sep=" ", timespec="seconds")
     parts: list[tuple[str, dict[str, float]]] = [("now", dict(found.gauges))]
     counters = {name: value for name, value in found.counters.items() if value or everything}
     parts.append(("since the start", dict(counters)))
@@ -62,7 +59,7 @@ def _table(found: ServerStatus, *, everything: bool) -> str:
         shares = {_name(one): 100.0 * one.time_share for one in found.callers}
         parts.append(("callers, % of the server's time", shares))
     width = max(len(name) for _, part in parts for name in part)
-    lines = [f"{found.state.name}, server time {when}"]
+    lines = [f"{found.state.name}, server time {status_time_text(found)}"]
     for title, part in parts:
         lines += ["", title]
         lines += [f"  {name:<{width}}  {value:>16,.10g}" for name, value in sorted(part.items())]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import click
 
 from cli.failures import reported
 from cli.progress import bars
+from cli.server_time import time_text
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 _accept_loss = click.option(
@@ -113,6 +112,5 @@ def _shown(name: str, value: Any) -> str:  # noqa: ANN401 - facts have several t
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name == "time_ms":
-        with contextlib.suppress(OverflowError, ValueError):  # virtual time may exceed all dates
-            return f"{datetime.fromtimestamp(value / 1000.0, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return time_text(value)
     return f"{value:,}" if isinstance(value, int) else str(value)

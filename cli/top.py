@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.failures import reported
+from cli.failures import WrongUseError, reported
+from cli.finite_range import FiniteRange
 from cli.target_options import RESPONSE_S, AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _WIDTH = 110
 @access_options
 @click.option(
     "--interval-s",
-    type=click.FloatRange(0.1, 3600),
+    type=FiniteRange(0.1, 3600),
     default=1.0,
     show_default=True,
     help="Interval between two frames.",
@@ -37,7 +38,7 @@ _WIDTH = 110
 @click.option(
     "--svg",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the last frame to this file, as an SVG picture.",
+    help="Write the last frame to this file, as an SVG picture; nothing if there was no response.",
 )
 def top(
     interval_s: float,
@@ -55,6 +56,8 @@ def top(
     from cli.top_frame import History  # noqa: PLC0415
     from nearcast import NearcastError  # noqa: PLC0415
 
+    if svg is not None and not svg.parent.is_dir():
+        raise WrongUseError(f"--svg is {svg}, must be in a folder that exists")
     target, history = Target(**options), History()
     try:
         with reported(NearcastError):
@@ -62,7 +65,7 @@ def top(
     except KeyboardInterrupt:
         click.echo()
     finally:
-        if svg is not None:
+        if svg is not None and history.has_response:
             _draw(history, target, svg)
 
 
@@ -104,11 +107,20 @@ async def _look(client: Client, target: Target, history: History) -> None:
 
 
 def _draw(history: History, target: Target, file: Path) -> None:
-    """Write the last frame as SVG."""
+    """Write the last frame as SVG.
+
+    Raises
+    ------
+    click.ClickException
+        If the file cannot be written.
+    """
     from io import StringIO  # noqa: PLC0415
 
     from rich.console import Console  # noqa: PLC0415
 
     console = Console(record=True, width=_WIDTH, file=StringIO(), force_terminal=True)
     console.print(history.frame(target.server))
-    console.save_svg(str(file), title=f"nearcast top {target.server}")
+    try:
+        console.save_svg(str(file), title=f"nearcast top {target.server}")
+    except OSError as error:
+        raise click.ClickException(f"--svg {file} cannot be written: {error.strerror}") from None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
+
+from cli.server_time import status_time_text
 
 if TYPE_CHECKING:
     from nearcast import ServerStatus
@@ -77,6 +78,11 @@ class History:
             self._rates.setdefault(name, deque(maxlen=_REMEMBERED)).append(rate)
 
     @property
+    def has_response(self) -> bool:
+        """Whether there is a response to show."""
+        return self._last is not None
+
+    @property
     def is_ready(self) -> bool:
         """Whether there are two responses to compare."""
         return self._before is not None
@@ -140,14 +146,9 @@ class History:
 
 
 def _head(target: str, status: ServerStatus) -> Text:
-    when = "not yet known"
-    if status.time_ms:
-        time = datetime.fromtimestamp(status.time_ms / 1000.0, UTC)
-        when = time.isoformat(sep=" ", timespec="seconds")
     style = "bold green" if status.state.name == "SERVING" else "bold red"
-    return Text.assemble(
-        ("nearcast ", "bold"), f"{target}  ", (status.state.name, style), f"  server time {when}"
-    )
+    when = f"  server time {status_time_text(status)}"
+    return Text.assemble(("nearcast ", "bold"), f"{target}  ", (status.state.name, style), when)
 
 
 def _devices(gauges: Mapping[str, int]) -> Table:

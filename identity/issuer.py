@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from identity.keys import read_keys
 from identity.principal import Role
 from identity.private_file import write_private
 from identity.watched_file import FileError, read_bytes
@@ -81,6 +82,24 @@ class Issuer:
     def key_set(self) -> str:
         """Return a JSON Web Key Set of this key."""
         return json.dumps({"keys": [self.public_key()]}, indent=2) + "\n"
+
+    def add_to(self, path: Path) -> None:
+        """Add the public key to the key set in a file; write a set of this key if there is no file.
+
+        Raises
+        ------
+        FileError
+            If the file has no usable key set, or cannot be written.
+        """
+        text = self.key_set()
+        if path.exists():
+            read_keys(path)
+            found = json.loads(read_bytes(path))
+            text = json.dumps(found | {"keys": [*found["keys"], self.public_key()]}, indent=2) + "\n"
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"{path} cannot be written: {error.strerror}") from None
 
     def token(
         self,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _PRIVATE = 0o600
@@ -16,5 +18,16 @@ def write_private(path: Path, data: bytes) -> None:
     OSError
         If that is not possible; an existing file is not overwritten.
     """
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+    with removed_on_error(path), os.fdopen(descriptor, "wb") as file:
         file.write(data)
+
+
+@contextmanager
+def removed_on_error(path: Path) -> Iterator[None]:
+    """Remove a new file if it, or another one that belongs to it, cannot be written completely."""
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from identity.private_file import write_private
+from identity.private_file import removed_on_error, write_private
 
 THIS_MACHINE = ("localhost", "127.0.0.1")
 
@@ -24,7 +24,7 @@ _BACKDATED = timedelta(minutes=5)
 def write_self_signed(
     certificate: Path, key: Path, hosts: Sequence[str] = THIS_MACHINE, *, days: int = 1
 ) -> None:
-    """Write a self-signed certificate, and its private key.
+    """Write a self-signed certificate, and its private key: both files, or none.
 
     Clients verify the server by the certificate itself, as the only root that they trust.
 
@@ -61,10 +61,11 @@ def write_self_signed(
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(private, hashes.SHA256())
     )
-    certificate.write_bytes(signed.public_bytes(Encoding.PEM))
     key.unlink(missing_ok=True)
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     write_private(key, pem)
+    with removed_on_error(key), removed_on_error(certificate):
+        certificate.write_bytes(signed.public_bytes(Encoding.PEM))
 
 
 def _general_name(host: str) -> x509.GeneralName:

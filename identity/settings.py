@@ -21,15 +21,20 @@ RATE_MAX = 1e9
 
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 
-_TENANT = "1 to 64 printable characters without blanks"
+TENANT = "1 to 64 printable characters without blanks"
 _TENANT_LENGTH_MAX = 64
+
+
+def is_tenant(name: str) -> bool:
+    """Return whether a text may be the name of a tenant."""
+    return is_name(name, _TENANT_LENGTH_MAX) and " " not in name
 
 
 def _named(value: tuple[str, ...]) -> tuple[str, ...]:
     """Return names of tenants that are valid and different from each other."""
     for name in value:
-        if not is_name(name, _TENANT_LENGTH_MAX) or " " in name:
-            raise ValueError(f"tenants has {name!r}, must have {_TENANT}")
+        if not is_tenant(name):
+            raise ValueError(f"tenants has {name!r}, must have {TENANT}")
     if len(set(value)) != len(value):
         raise ValueError("tenants must be different from each other")
     return value
@@ -58,7 +63,7 @@ TokenSkew = Annotated[
 ]
 Tenants = Annotated[
     tuple[str, ...],
-    Shown(flag="--tenant", limit=_TENANT),
+    Shown(flag="--tenant", limit=TENANT),
     AfterValidator(_named),
     Field(description="Tenant that tokens may name, besides the default one; repeat for more."),
 ]

@@ -7,6 +7,7 @@ Each is declared once, here: the command line makes its flags and its help from 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -67,6 +68,7 @@ _LEASE_MS = 600_000
 """Ten minutes: long for a phone that sleeps between two pings, short for counting devices."""
 
 _PORT_MAX = 65_535
+_ADVERTISED = re.compile(r"(?:[^\s:/]+|\[[0-9a-fA-F:]+\]):([0-9]{1,5})")
 
 _OF_LOG = set(LogSettings.model_fields) - {"log_stream"}
 """Settings of a log that is somewhere else."""
@@ -205,7 +207,6 @@ class ServerSettings(LogSettings):
     )
     advertise: str = Field(
         "",
-        pattern=r"^([^\s:/]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}$|^$",
         description="Address, as host:port, at which devices reach this node of a cluster; its "
         "certificate has this name. By default the host and port on which it listens, or the name of the "
         "machine if it listens on all addresses.",
@@ -328,6 +329,14 @@ class ServerSettings(LogSettings):
             raise ValueError(f"{kind.setting} is {value!r}, must be {kind.limit(value)}")
         return value
 
+    @field_validator("advertise")
+    @classmethod
+    def _know_port(cls, value: str) -> str:
+        found = _ADVERTISED.fullmatch(value)
+        if value and (found is None or not 1 <= int(found[1]) <= _PORT_MAX):
+            raise ValueError(f"must be host:port with a port from 1 to {_PORT_MAX}")
+        return value
+
     @field_validator("source", "sink")
     @classmethod
     def _know_address(cls, value: str) -> str:
@@ -358,10 +367,13 @@ class ServerSettings(LogSettings):
             return self
         for name in sorted(self.model_fields_set & _OF_LOG):
             raise ValueError(f"{name} must not be set with --processes, which has a log of its own")
+        most = _PORT_MAX + 1 - self.processes
+        limit = f"at most {most} with {self.processes} processes"
         for name, port in (("port", self.port), ("metrics_port", self.metrics_port)):
-            if port and port + self.processes - 1 > _PORT_MAX:
-                limit = f"at most {_PORT_MAX + 1 - self.processes} with {self.processes} processes"
+            if port and port > most:
                 raise ValueError(f"{name} is {port}, must be {limit}")
+        if self.advertise and int(self.advertise.rpartition(":")[2]) > most:
+            raise ValueError(f"advertise is {self.advertise!r}, must have a port of {limit}")
         return self
 
     @model_validator(mode="after")

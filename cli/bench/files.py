@@ -9,6 +9,7 @@ import click
 
 from bench.errors import BenchError
 from cli.failures import refused, reported
+from cli.finite_range import FiniteRange
 from cli.progress import bars
 
 _NEW = click.Path(dir_okay=False, path_type=Path)
@@ -26,7 +27,7 @@ _COUNT = click.IntRange(1, 10_000_000)
 @click.option("--objects", type=_COUNT, default=10_000, show_default=True)
 @click.option(
     "--side-max",
-    type=click.FloatRange(0.0, 1.0, min_open=True),
+    type=FiniteRange(0.0, 1.0, min_open=True),
     help="Maximum side of rectangles, as a fraction of the side of the space; sides are uniform.  "
     "[default: as in the paper]",
 )

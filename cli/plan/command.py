@@ -10,10 +10,13 @@ from typing import Any
 import click
 
 from cli.failures import refused
+from cli.finite_range import FiniteRange
 from cli.plan.constants import CONSTANTS
-from cli.plan.sizes import Demand, Plan, PlanError, equivalent_devices, plan_of
+from cli.plan.sizes import DEVICES_MAX, Demand, Plan, PlanError, equivalent_devices, plan_of
 
 _UPDATES_PERIOD_S = 5.0
+_UPDATES_PER_S = (1 / _UPDATES_PERIOD_S, DEVICES_MAX / _UPDATES_PERIOD_S)
+"""Those of one device, and those of as many as a plan may be for."""
 
 
 def _demands(command: Callable[..., None]) -> Callable[..., None]:
@@ -28,7 +31,8 @@ def _option(one: Field[Any]) -> Callable[[Callable[..., None]], Callable[..., No
     text = f"{one.metadata['meaning']} From {least:,.12g} to {most:,.12g}."
     name = f"--{one.name.replace('_', '-')}"
     has_default = one.default is not None
-    return click.option(name, type=float, default=one.default, show_default=has_default, help=text)
+    kind = int if one.metadata["whole"] else float
+    return click.option(name, type=kind, default=one.default, show_default=has_default, help=text)
 
 
 @click.command(epilog="Example: nearcast plan --devices 200000 --objects 500000 --publishes-per-s 100")
@@ -42,7 +46,7 @@ def _option(one: Field[Any]) -> Callable[[Callable[..., None]], Callable[..., No
 )
 @click.option(
     "--updates-per-s",
-    type=click.FloatRange(min=0, min_open=True, max=1e9),
+    type=FiniteRange(*_UPDATES_PER_S),
     help="Plan for the devices that would send so many locations per second if each sent one every five "
     "seconds; replaces --devices.",
 )
@@ -87,7 +91,7 @@ def _text(demand: Demand, found: Plan) -> str:
         ("reports of all devices", f"{found.reports_per_s:,.0f} a second"),
         ("deltas of published objects", f"{found.deltas_per_s:,.0f} a second"),
         ("pings of all devices", f"{found.pings_per_s:,.0f} a second"),
-        ("nodes", f"{found.nodes:,}, {demand.spare:g} of them spare; limited by {found.limited_by}"),
+        ("nodes", f"{found.nodes:,}, {demand.spare} of them spare; limited by {found.limited_by}"),
         ("servers of the log", f"{found.log_servers}"),
         ("a node: CPU", f"{found.node_cpu_cores:.2f} cores"),
         ("a node: memory", f"{found.node_memory_mb:,.0f} MB"),
@@ -100,7 +104,7 @@ def _text(demand: Demand, found: Plan) -> str:
     ]
     if found.gateways:
         rows += [
-            ("gateways", f"{found.gateways:,}, {demand.spare:g} of them spare"),
+            ("gateways", f"{found.gateways:,}, {demand.spare} of them spare"),
             ("a gateway: CPU", f"{found.gateway_cpu_cores:.2f} cores"),
             ("a gateway: memory", f"{found.gateway_memory_mb:,.0f} MB"),
         ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cli.plan.constants import CONSTANTS
+from nearcast.limits import DEFAULT_LIMITS
 
 _HOUR_S = 3_600.0
 _REQUEST = 100
@@ -23,6 +24,7 @@ _PAYLOAD_BYTES = 64
 CONNECTIONS_MAX = 16_384
 GATEWAY_CONNECTIONS_MAX = 20_000
 """The defaults of --connections-max of a node and of a gateway."""
+DEVICES_MAX = 1e9
 NODES_MAX = 1_024
 """A node serves a slot at least."""
 
@@ -35,9 +37,12 @@ def _of(name: str) -> float:
     return CONSTANTS[name].value
 
 
-def limited(default: float | None, least: float, most: float, meaning: str) -> Any:  # noqa: ANN401
-    """Return a field with its limits, for the check and for the help."""
-    return field(default=default, metadata={"least": least, "most": most, "meaning": meaning})
+def limited(
+    default: float | None, least: float, most: float, meaning: str, *, whole: bool = False
+) -> Any:  # noqa: ANN401
+    """Return a field with its limits, for the check and for the help; `whole` is for the option."""
+    facts = {"least": least, "most": most, "meaning": meaning, "whole": whole}
+    return field(default=default, metadata=facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class Demand:
         If a value is outside its limits.
     """
 
-    devices: float = limited(10_000, 1, 1e9, "Devices that are attached at once.")
+    devices: float = limited(10_000, 1, DEVICES_MAX, "Devices that are attached at once.")
     subscriptions: float = limited(1, 1, 64, "Subscriptions of a device.")
     speed_kmh: float = limited(36.5, 0, 1_000, "Mean speed of devices, standing times included.")
     top_k_share: float = limited(
@@ -60,7 +65,9 @@ class Demand:
     publishes_per_s: float = limited(10, 0, 1e6, "Objects that are published per second.")
     per_request: float = limited(100, 1, 1_000, "Objects of a request.")
     keywords: float = limited(3, 1, 64, "Keywords of an object.")
-    payload_bytes: float = limited(64, 0, 65_536, "Bytes of an object's payload.")
+    payload_bytes: float = limited(
+        64, 0, DEFAULT_LIMITS.payload_bytes_max, "Bytes of an object's payload."
+    )
     lease_s: float = limited(600, 1, 1e6, "Lease of a device, --lease-ms of the nodes.")
     load: float = limited(
         0.5,
@@ -68,9 +75,9 @@ class Demand:
         1,
         "Share of one core that a node, or a gateway, may use when all are there but the spare.",
     )
-    spare: float = limited(1, 0, 100, "Nodes, and gateways, that may fail at a time.")
-    nodes: float | None = limited(
-        None, 1, NODES_MAX, "Nodes without the spare ones. By default as few as suffice."
+    spare: int = limited(1, 0, 100, "Nodes, and gateways, that may fail at a time.", whole=True)
+    nodes: int | None = limited(
+        None, 1, NODES_MAX, "Nodes without the spare ones. By default as few as suffice.", whole=True
     )
     reports_per_s: float | None = limited(
         None, 0, 1e9, "Reports of all devices per second. By default computed from their speed."
@@ -130,9 +137,9 @@ def plan_of(demand: Demand) -> Plan:
         deltas_per_s=pushes,
         pings_per_s=pings,
         limited_by=limited_by,
-        nodes=serving + round(demand.spare),
+        nodes=serving + demand.spare,
         log_servers=3,
-        gateways=gateways + round(demand.spare) if gateways else 0,
+        gateways=gateways + demand.spare if gateways else 0,
         node_cpu_cores=node_cores(demand, serving),
         node_memory_mb=memory_mb(demand, serving),
         node_in_mbit_per_s=(reports * _up_bytes() / serving + entry_bytes) * 8e-6,
@@ -212,7 +219,7 @@ def equivalent_devices(updates_per_s: float, period_s: float) -> float:
 
 def _serving(demand: Demand) -> tuple[int, str]:
     """Return the number of nodes without the spare ones, and what limits it."""
-    nodes_max = NODES_MAX - round(demand.spare)
+    nodes_max = NODES_MAX - demand.spare
     enough = (number for number in range(1, nodes_max + 1) if node_cores(demand, number) <= demand.load)
     by_cpu = next(enough, None)
     by_streams = 1 if demand.has_gateways else math.ceil(demand.devices / CONNECTIONS_MAX)
@@ -221,8 +228,11 @@ def _serving(demand: Demand) -> tuple[int, str]:
     found = max(by_cpu, by_streams)
     if demand.nodes is not None:
         if demand.nodes < found:
-            raise PlanError(f"nodes is {demand.nodes:g}, must be at least {found:,} for this demand")
-        return round(demand.nodes), "the number given"
+            raise PlanError(f"nodes is {demand.nodes:,}, must be at least {found:,} for this demand")
+        if demand.nodes > nodes_max:
+            limit = f"at most {nodes_max:,} with {demand.spare} spare"
+            raise PlanError(f"nodes is {demand.nodes:,}, must be {limit}")
+        return demand.nodes, "the number given"
     return found, "connections" if by_streams > by_cpu else "CPU"
 
 

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from tempfile import TemporaryFile
 
 from safe_region.jit.cache import CACHE_FOLDER
 from safe_region.jit.dispatchers import Missing, noted
@@ -32,10 +33,35 @@ Report = Callable[[int, int], None]
 
 _log = logging.getLogger(__name__)
 
+_NOT_KEPT = f"compiled kernels cannot be kept in {CACHE_FOLDER}"
 _WORKER = "import sys; sys.path[:] = sys.argv[1:]; from safe_region.jit.worker import main; main()"
 
 
-def compile_ahead(run: Callable[[], object], report: Report = lambda _done, _total: None) -> int:
+class NotKeptError(Exception):
+    """Kernels cannot be compiled into the cache."""
+
+
+def require_cache() -> None:
+    """Verify that the folder of compiled kernels is writable, as numba does.
+
+    Raises
+    ------
+    NotKeptError
+        If it is not. numba would keep the kernels beside their sources if it can.
+    """
+    try:
+        CACHE_FOLDER.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=CACHE_FOLDER).close()
+    except OSError as error:
+        raise NotKeptError(f"{_NOT_KEPT}: {error.strerror}") from None
+
+
+def compile_ahead(
+    run: Callable[[], object],
+    report: Report = lambda _done, _total: None,
+    *,
+    must_keep: bool = False,
+) -> int:
     """Prepare all kernels that a run calls; return the number that this machine did not have yet.
 
     Parameters
@@ -45,18 +71,27 @@ def compile_ahead(run: Callable[[], object], report: Report = lambda _done, _tot
         with missing kernels as plain Python.
     report
         Called with the progress, if any kernel is missing.
+    must_keep
+        Whether kernels that are not in the cache afterwards are an error. Otherwise the run compiles them
+        for itself, and the log has a warning.
 
     Raises
     ------
     KeyboardInterrupt
         If the processes that compile were interrupted.
+    NotKeptError
+        If kernels must be kept and are not.
     """
     missing = _missing(run)
     if not missing:
         return 0
     with _turn():
         missing = _missing(run)  # other processes may have compiled them during the wait
-        _Compilation(missing, report).run()
+        failure = _Compilation(missing, report).run()
+    if failure:
+        if must_keep:
+            raise NotKeptError(failure)
+        _log.warning("%s", failure)
     run()
     return len(missing)
 
@@ -98,11 +133,12 @@ class _Compilation:
         self._started: set[str] = set()
         self._lock = threading.Lock()
         self._interrupted = False
+        self._failure = ""
 
-    def run(self) -> None:
-        """Compile all kernels, in processes."""
+    def run(self) -> str:
+        """Compile all kernels, in processes; return why they could not all be kept, else nothing."""
         if not self._total:
-            return
+            return ""
         self._report(0, self._total)
         count = min(_core_count(), self._total)
         with ThreadPoolExecutor(count) as threads:
@@ -110,6 +146,7 @@ class _Compilation:
                 future.result()
         if self._interrupted:
             raise KeyboardInterrupt
+        return self._failure
 
     def _work(self) -> None:
         """Let one process compile the remaining kernels, one at a time."""
@@ -154,11 +191,11 @@ class _Compilation:
         with self._lock:
             self._files.clear()
             if answer:
-                _log.warning("compiled kernels cannot be kept in %s", CACHE_FOLDER)
+                self._failure = _NOT_KEPT
                 return
             status = process.wait()
             self._interrupted |= status == -signal.SIGINT
-            _log.warning("a process that compiled kernels ended with status %s", status)
+            self._failure = f"a process that compiled kernels ended with status {status}"
 
 
 def _core_count() -> int:

@@ -81,6 +81,11 @@ def compile_kernels(names: IndexNames, report: Report, others: Callable[[], obje
         Called with the progress, if anything has to be compiled.
     others
         Calls kernels that belong to no index.
+
+    Raises
+    ------
+    NotKeptError
+        If kernels cannot be compiled into the cache.
     """
 
     def run() -> None:
@@ -88,7 +93,7 @@ def compile_kernels(names: IndexNames, report: Report, others: Callable[[], obje
         for number in range(max(map(len, names))):
             warm_up(Frame.of(_SOMEWHERE), _options(*(some[number % len(some)] for some in names)))
 
-    return compile_ahead(run, report)
+    return compile_ahead(run, report, must_keep=True)
 
 
 def _check_a_polygon() -> None:

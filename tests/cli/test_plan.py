@@ -113,6 +113,11 @@ def test_what_it_costs_to_be_woken_has_a_limit():
         (["--top-k-share=1.5"], "top_k_share is 1.5, must be from 0 to 1"),
         (["--devices=1e9", "--speed-kmh=900"], "which needs more than 1,024 nodes, must need fewer"),
         (["--nodes=2", "--reports-per-s=100000"], "nodes is 2, must be at least 18 for this demand"),
+        (["--nodes=1024", "--spare=100"], "nodes is 1,024, must be at most 924 with 100 spare"),
+        (["--spare=0.5"], "'0.5' is not a valid integer"),
+        (["--payload-bytes=16385"], "payload_bytes is 16,385, must be from 0 to 16,384"),
+        (["--updates-per-s=0.1"], "'--updates-per-s': 0.1 is not in the range 0.2<=x<=200000000.0"),
+        (["--updates-per-s=nan"], "'--updates-per-s': 'nan' is not a number"),
         (["--devices=many"], "'many' is not a valid float"),
     ],
 )
@@ -135,6 +140,7 @@ def test_the_output_is_text_or_json():
 def test_locations_a_second_are_devices_that_send_one_every_five_seconds():
     found = json.loads(run("--updates-per-s=190000", "--json").output)
     assert found["demand"]["devices"] == 950_000
+    assert json.loads(run("--updates-per-s=0.2", "--json").output)["demand"]["devices"] == 1
 
 
 def test_every_constant_is_in_the_page_that_it_names():

@@ -67,6 +67,18 @@ def wrong(*arguments, environment=None) -> str:
             "Error: --port is 65534, must be at most 65533 with 3 processes",
         ),
         (
+            [AREA, "--processes=2", "--advertise=localhost:65535"],
+            "Error: --advertise is 'localhost:65535', must have a port of at most 65534 with 2 processes",
+        ),
+        (
+            [AREA, "--advertise=h:99999"],
+            "Error: --advertise is 'h:99999', must be host:port with a port from 1 to 65535",
+        ),
+        (
+            [AREA, "--advertise=h"],
+            "Error: --advertise is 'h', must be host:port with a port from 1 to 65535",
+        ),
+        (
             ["--area=1,2,3,95"],
             "Error: --area latitudes are 2.0..95.0, must be increasing within -89.0..89.0",
         ),

@@ -40,7 +40,8 @@ async def test_counters_of_a_server(tmp_path):
     finally:
         assert process.signal(signal.SIGTERM) == 0
     assert done.returncode == 0
-    found = json.loads(done.stdout)
+    found = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert found["distributions"]["commit_us"]["bounds"][-1] == "Infinity"
     assert found["state"] == "SERVING"
     assert found["gauges"]["devices.IN_SYNC"] == found["gauges"]["objects"] == 1
     assert found["counters"]["deltas_sent"] == 1
@@ -52,6 +53,21 @@ async def test_counters_of_a_server(tmp_path):
     assert "payload_bytes_max" not in shown
     assert "deltas_dropped" in full
     assert "payload_bytes_max" in full
+
+
+async def test_virtual_time_that_exceeds_all_dates():
+    process = Process(AREA, "--port=0", "--store=:memory:", "--virtual-time")
+    commands = (("status",), ("top", "--once", "--interval-s=0.1"))
+    shown = []
+    try:
+        async with nearcast.connect(process.target) as client:
+            for time_ms in (0, 10**15):
+                await client.advance_clock(time_ms)
+                shown += [run(*command, f"--server={process.target}").stdout for command in commands]
+    finally:
+        assert process.signal(signal.SIGTERM) == 0
+    assert ["server time 1970-01-01 00:00:00 UTC" in text for text in shown] == [True, True, False, False]
+    assert all("server time 1,000,000,000,000,000 ms" in text for text in shown[2:])
 
 
 def test_no_server():

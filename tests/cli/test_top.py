@@ -117,6 +117,30 @@ async def test_one_frame_and_a_picture_of_it(process, tmp_path):
 
 
 @pytest.mark.processes
+def test_a_picture_that_cannot_be_written(process, tmp_path):
+    absent = tmp_path / "nodir" / "top.svg"
+    done = run("top", "--server=localhost:1", "--once", f"--svg={absent}")
+    expected = f"Error: --svg is {absent}, must be in a folder that exists\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+    link = tmp_path / "link.svg"
+    link.symlink_to(absent)
+    done = run("top", f"--server={process.target}", "--once", "--interval-s=0.1", f"--svg={link}")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1,
+        f"Error: --svg {link} cannot be written: No such file or directory",
+    )
+
+
+@pytest.mark.processes
+def test_without_a_response_a_picture_stays_as_it_is(tmp_path):
+    picture = tmp_path / "top.svg"
+    picture.write_text("of yesterday", encoding="utf-8")
+    done = run("top", "--once", "--server=localhost:1", f"--svg={picture}")
+    assert done.returncode == 1
+    assert picture.read_text(encoding="utf-8") == "of yesterday"
+
+
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "command", ["top --once --server localhost:1", "inspect device d --server localhost:1"]
 )
@@ -160,7 +184,9 @@ async def test_output_of_inspect(process):
     assert '  1  shop-1  a "live music"  14.500000  35.500000' in held
     for text in ("inf", "object 0"):
         assert text not in held
-    assert json.loads(other)["judgement"]["verdict"] == "VERDICT_NO_COMMON_KEYWORD"
+    judged = json.loads(other, parse_constant=pytest.fail)["judgement"]
+    assert judged["verdict"] == "VERDICT_NO_COMMON_KEYWORD"
+    assert '"Infinity"' in other
     assert item.startswith(f"object {ids[0]}, key 'shop-1': a \"live music\"\n")
     assert f"    device e, {subscription.id}\n" in item
     assert "payload 6 bytes" in item
@@ -183,6 +209,21 @@ def test_wrong_arguments_of_inspect(arguments, text):
     done = run(*arguments.split())
     assert done.returncode == 2
     assert text in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["device", ""], "DEVICE_ID"),
+        (["object", "--key", ""], "--key"),
+        (["subscription", "", "1"], "DEVICE_ID"),
+        (["subscription", "e", "1", "--key", ""], "--key"),
+    ],
+)
+def test_an_empty_name_is_refused_by_inspect(arguments, name):
+    done = CliRunner().invoke(app, ["inspect", *arguments, "--server=localhost:1"])
+    assert done.exit_code == 2
+    assert f"Invalid value for '{name}': '' must have at least 1 character" in done.stderr
 
 
 @pytest.mark.processes
