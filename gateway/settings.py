@@ -75,7 +75,8 @@ class GatewaySettings(BaseSettings):
         None, description="Certificates, PEM, one of which the server's must come from; implies TLS."
     )
     server_tls_name: str = Field(
-        "", description="Name in the server's certificate, if it is not that of its address."
+        "",
+        description="Name in the server's certificate, if it is not that of its address; implies TLS.",
     )
     origins: Annotated[tuple[str, ...], Shown(flag="--origin", metavar="ORIGIN")] = Field(
         (),
@@ -116,6 +117,11 @@ class GatewaySettings(BaseSettings):
     log_format: LogFormat = "text"
     log_level: LogLevel = "INFO"
 
+    @property
+    def has_server_tls(self) -> bool:
+        """Whether the connections to the server are encrypted."""
+        return self.server_tls or self.server_tls_roots is not None or bool(self.server_tls_name)
+
     @field_validator("server")
     @classmethod
     def _know_server(cls, value: str) -> str:
@@ -147,9 +153,8 @@ class GatewaySettings(BaseSettings):
 
     @model_validator(mode="after")
     def _require_tls_for_tokens(self) -> GatewaySettings:
-        has_tls = self.server_tls or self.server_tls_roots is not None
         hosts = [target.rpartition(":")[0] for target in targets_of(self.server)]
-        if not has_tls and not self.insecure and not all(is_loopback(host) for host in hosts):
+        if not self.has_server_tls and not self.insecure and not all(is_loopback(host) for host in hosts):
             raise ValueError(
                 f"server is {self.server!r}, must be of this machine without TLS: tokens would be in the "
                 "clear; give --server-tls or --server-tls-roots, or say --insecure"

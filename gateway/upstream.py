@@ -98,7 +98,7 @@ async def _serves(channel: Channel) -> bool:
 
 
 def _tls(settings: GatewaySettings) -> Tls | None:
-    if not settings.server_tls and settings.server_tls_roots is None:
+    if not settings.has_server_tls:
         return None
     roots = settings.server_tls_roots
     return Tls(

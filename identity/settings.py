@@ -105,8 +105,25 @@ def is_loopback(host: str) -> bool:
     return False
 
 
-def combined(settings: type[_Settings], flags: dict[str, Any], config: Path | None = None) -> _Settings:
+def combined(
+    settings: type[_Settings],
+    flags: dict[str, Any],
+    config: Path | None = None,
+    *,
+    reads_environment: bool = True,
+) -> _Settings:
     """Combine flags, environment and file into settings.
+
+    Parameters
+    ----------
+    settings
+        The declaration of the settings.
+    flags
+        Values of flags by field.
+    config
+        Configuration file, if there is one.
+    reads_environment
+        Whether environment variables count.
 
     Raises
     ------
@@ -125,7 +142,7 @@ def combined(settings: type[_Settings], flags: dict[str, Any], config: Path | No
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             del dotenv_settings, file_secret_settings
-            sources = (init_settings, env_settings)
+            sources = (init_settings, env_settings) if reads_environment else (init_settings,)
             if config is None:
                 return sources
             return (*sources, TomlConfigSettingsSource(settings_cls, toml_file=config))
