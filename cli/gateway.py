@@ -54,6 +54,9 @@ def gateway(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
 
 def _announce(started: Gateway) -> None:
-    click.echo(f"{READY}{started.settings.host}:{started.port}")
+    from nearcast.address import joined_address  # noqa: PLC0415
+
+    click.echo(f"{READY}{joined_address(started.settings.host, started.port)}")
     if started.metrics_port:
-        click.echo(f"{METRICS}http://{started.settings.metrics_host}:{started.metrics_port}/metrics")
+        address = joined_address(started.settings.metrics_host, started.metrics_port)
+        click.echo(f"{METRICS}http://{address}/metrics")

@@ -73,6 +73,9 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
 
 def _announce(server: Server) -> None:
-    click.echo(f"{READY}{server.settings.host}:{server.port}")
+    from nearcast.address import joined_address  # noqa: PLC0415
+
+    click.echo(f"{READY}{joined_address(server.settings.host, server.port)}")
     if server.metrics_port:
-        click.echo(f"{METRICS}http://{server.settings.metrics_host}:{server.metrics_port}/metrics")
+        address = joined_address(server.settings.metrics_host, server.metrics_port)
+        click.echo(f"{METRICS}http://{address}/metrics")

@@ -13,6 +13,7 @@ from identity.setting_notes import Milliseconds
 from identity.settings import (
     DeviceRate,
     DevTokens,
+    Host,
     Jwks,
     LogFormat,
     LogLevel,
@@ -56,7 +57,7 @@ class GatewaySettings(BaseSettings):
         env_prefix="NEARCAST_GATEWAY_", extra="forbid", frozen=True, hide_input_in_errors=True
     )
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: Host = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(_PORT, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
     server: Annotated[str, Shown(metavar="HOST[:PORT],...")] = Field(
         "127.0.0.1", description="Address of the server, or of servers of a cluster."
@@ -113,7 +114,7 @@ class GatewaySettings(BaseSettings):
     metrics_port: int | None = Field(
         None, ge=0, le=65535, description="Port for Prometheus, over HTTP; 0 chooses a free one."
     )
-    metrics_host: str = Field("127.0.0.1", description="Address on which it listens.")
+    metrics_host: Host = Field("127.0.0.1", description="Address on which it listens.")
     log_format: LogFormat = "text"
     log_level: LogLevel = "INFO"
 

@@ -35,6 +35,15 @@ def _named(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
+def bare_host(value: str) -> str:
+    """Return the host of a listener, without the [ ] of an IPv6 address."""
+    host = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    if not host:
+        raise ValueError("must be an address or a name of this machine")
+    return host
+
+
+Host = Annotated[str, AfterValidator(bare_host)]
 DevTokens = Annotated[
     tuple[str, ...],
     Shown(flag="--dev-token", is_secret=True),

@@ -28,6 +28,7 @@ from identity.settings import (
     RATE_MAX,
     DeviceRate,
     DevTokens,
+    Host,
     Jwks,
     LogFormat,
     LogLevel,
@@ -88,7 +89,7 @@ class ServerSettings(LogSettings):
     Its description has neither default nor bounds nor unit: the help adds them.
     """
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: Host = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(7433, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
     area: Annotated[Area, NoDecode, Shown(unit="degrees", metavar="LON,LAT,LON,LAT")] = Field(
         description="Service area: west, south, east, north."
@@ -278,7 +279,7 @@ class ServerSettings(LogSettings):
         le=65535,
         description="Port of the metrics for Prometheus, over HTTP; 0 chooses a free one.",
     )
-    metrics_host: str = Field(
+    metrics_host: Host = Field(
         "127.0.0.1",
         description="Address of the metrics port; anyone who can reach it can read the metrics.",
     )

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+import urllib.request
 
 import pytest
 from click.testing import CliRunner
@@ -20,12 +24,25 @@ def refused(*arguments, environment=None):
     return found.output
 
 
+def started(*arguments, environment=None):
+    """A gateway as a process, without a server."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "cli", "gateway", "--port", "0", "--server", "127.0.0.1:1", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment", "text"),
     [
         (["--port", "x"], {}, "--port is 'x', must be a whole number, 0 to 65535"),
         ([], {"NEARCAST_GATEWAY_PORT": "70000"}, "NEARCAST_GATEWAY_PORT is '70000', must be"),
         (["--host", "0.0.0.0"], {}, "--host is '0.0.0.0', must be of this machine"),  # noqa: S104
+        (["--host", ""], {}, "--host is '', must be an address or a name of this machine"),
+        (["--metrics-host", "[]"], {}, "--metrics-host is '[]', must be an address or a name"),
         (["--server", "http://a"], {}, "--server is 'http://a', must be HOST"),
         (["--origin", "example.com"], {}, "--origin has 'example.com', must have"),
         (["--jwks", "nothing"], {}, "--jwks is 'nothing', must be an existing file"),
@@ -59,3 +76,18 @@ def test_the_help_has_every_setting():
     for facts in facts_of(gateway_settings()).values():
         assert facts.flag in said
         assert facts.variable in said
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_an_ipv6_address(host):
+    with started("--host", host, "--metrics-host", host, "--metrics-port", "0") as process:
+        address = process.stdout.readline().removeprefix("gateway on ").strip()
+        metrics = process.stdout.readline().removeprefix("metrics on ").strip()
+        with urllib.request.urlopen(f"http://{address}/healthz") as response:  # noqa: S310 - http
+            assert json.load(response) == {"status": "alive"}
+        with urllib.request.urlopen(metrics) as response:  # noqa: S310 - http
+            assert "nearcast_gateway_" in response.read().decode()
+        process.terminate()
+        assert f"gateway on {address}, for the server" in process.stderr.read()
+    assert process.returncode == 0

@@ -34,9 +34,13 @@ class Process:
             cwd=ROOT,
             env={**os.environ, **(environment or {})},
         )
-        line = self._process.stdout.readline()
+        line = self.line()
         assert line.startswith("serving on "), self._process.stderr.read()
         self.target = line.removeprefix("serving on ").strip()
+
+    def line(self) -> str:
+        """The next line on its standard output."""
+        return self._process.stdout.readline()
 
     def threads(self, name) -> list[int]:
         tasks = Path(f"/proc/{self._process.pid}/task").iterdir()

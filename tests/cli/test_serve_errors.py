@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import socket
+import urllib.request
 
 import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
+import nearcast
 from cli.app import app
 from safe_region.earth.frame import Area
 from server.settings import ServerSettings
@@ -75,6 +77,11 @@ def wrong(*arguments, environment=None) -> str:
             "Error: --area is 0.000111 m wide and 1.11e+05 m high, must be at least 1 m wide and high",
         ),
         ([AREA, "--port=70000"], "Error: --port is '70000', must be a whole number, 0 to 65535"),
+        ([AREA, "--host="], "Error: --host is '', must be an address or a name of this machine"),
+        (
+            [AREA, "--metrics-host="],
+            "Error: --metrics-host is '', must be an address or a name of this machine",
+        ),
         ([AREA, "--ahead=x"], "Error: --ahead is 'x', must be a number, 0 to 1"),
         (
             [AREA, "--lease-ms=-1"],
@@ -279,6 +286,22 @@ def test_an_address_of_another_machine(tmp_path, host):
         f"Error: --host is '{host}', must be an address or a name of this machine: "
     )
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+async def test_an_ipv6_address(tmp_path, host):
+    addresses = (f"--host={host}", "--port=0", "--metrics-port=0", f"--metrics-host={host}")
+    process = Process(AREA, *addresses, f"--store={tmp_path / 's.db'}")
+    assert process.target.startswith("[::1]:")
+    async with nearcast.connect(process.target) as client:
+        await client.sync()
+    metrics = process.line().removeprefix("metrics on ").strip()
+    assert metrics.startswith("http://[::1]:")
+    with urllib.request.urlopen(metrics) as response:  # noqa: S310 - http
+        assert "nearcast_" in response.read().decode()
+    assert process.signal(signal.SIGTERM) == 0
+    assert f"serving on {process.target}: " in process.output
 
 
 @pytest.mark.processes
