@@ -10,6 +10,7 @@ import click
 
 from cli.options import ModelCommand, gateway_settings, given
 from cli.settings_errors import labelled, read_settings
+from cli.unknown_variables import warn_of_unknown_variables
 
 if TYPE_CHECKING:
     from gateway.main import Gateway
@@ -43,6 +44,7 @@ def gateway(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     chosen = given(flags)
     settings = read_settings(gateway_settings(), chosen, config)
     begin_logging(settings.log_level, settings.log_format)
+    warn_of_unknown_variables()
     from gateway.main import PortError  # noqa: PLC0415
     from gateway.main import serve as run  # noqa: PLC0415
     from identity.watched_file import FileError  # noqa: PLC0415
