@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.announcing import announce, announce_metrics
 from cli.options import ModelCommand, gateway_settings, given
 from cli.settings_errors import labelled, read_settings
 from cli.unknown_variables import warn_of_unknown_variables
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 READY = "gateway on "
 """Start of the line on standard output that reports the open port."""
-METRICS = "metrics on "
-"""Start of the next line, if there is a port for Prometheus."""
 
 
 @click.command(
@@ -56,9 +55,6 @@ def gateway(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
 
 def _announce(started: Gateway) -> None:
-    from nearcast.address import joined_address  # noqa: PLC0415
-
-    click.echo(f"{READY}{joined_address(started.settings.host, started.port)}")
+    announce(READY, started.settings.host, started.port)
     if started.metrics_port:
-        address = joined_address(started.settings.metrics_host, started.metrics_port)
-        click.echo(f"{METRICS}http://{address}/metrics")
+        announce_metrics(started.settings.metrics_host, started.metrics_port)
