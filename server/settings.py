@@ -6,9 +6,11 @@ Each is declared once, here: the command line makes its flags and its help from 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import NoDecode
@@ -295,6 +297,15 @@ class ServerSettings(LogSettings):
     )
     log_format: LogFormat = "text"
     log_level: LogLevel = "INFO"
+
+    @field_validator("trace_endpoint")
+    @classmethod
+    def _know_trace_endpoint(cls, value: str) -> str:
+        with contextlib.suppress(ValueError):  # of a host or port that is none
+            parts = urlsplit(value)
+            if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+                return value
+        raise ValueError("must be like http://127.0.0.1:4318/v1/traces, or with https")
 
     @field_validator("area", mode="before")
     @classmethod

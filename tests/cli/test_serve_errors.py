@@ -145,6 +145,23 @@ def test_a_wrong_variable():
 @pytest.mark.parametrize(
     "address",
     [
+        "geheim",
+        "//geheim/v1",
+        "grpc://geheim:4317",
+        "http://",
+        "https://h:geheim/v1",
+        "http://[geheim/v1",
+    ],
+)
+def test_an_endpoint_of_traces_that_is_none_is_not_shown(address):
+    assert wrong(AREA, f"--trace-endpoint={address}") == (
+        "Error: --trace-endpoint must be like http://127.0.0.1:4318/v1/traces, or with https"
+    )
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
         "redis://u:geheim@h/0/f",
         "redis://h/0/f?password=geheim",
         "redis://:geheim#more@h:1/0/f",
