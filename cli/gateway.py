@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.announcing import announce, announce_metrics
 from cli.options import ModelCommand, gateway_settings, given
 from cli.settings_errors import labelled, read_settings
+from cli.unknown_variables import warn_of_unknown_variables
 
 if TYPE_CHECKING:
     from gateway.main import Gateway
 
 READY = "gateway on "
 """Start of the line on standard output that reports the open port."""
-METRICS = "metrics on "
-"""Start of the next line, if there is a port for Prometheus."""
 
 
 @click.command(
@@ -43,6 +43,7 @@ def gateway(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
     chosen = given(flags)
     settings = read_settings(gateway_settings(), chosen, config)
     begin_logging(settings.log_level, settings.log_format)
+    warn_of_unknown_variables()
     from gateway.main import PortError  # noqa: PLC0415
     from gateway.main import serve as run  # noqa: PLC0415
     from identity.watched_file import FileError  # noqa: PLC0415
@@ -54,6 +55,6 @@ def gateway(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
 
 def _announce(started: Gateway) -> None:
-    click.echo(f"{READY}{started.settings.host}:{started.port}")
+    announce(READY, started.settings.host, started.port)
     if started.metrics_port:
-        click.echo(f"{METRICS}http://{started.settings.metrics_host}:{started.metrics_port}/metrics")
+        announce_metrics(started.settings.metrics_host, started.metrics_port)

@@ -13,8 +13,10 @@ from urllib.parse import quote, urlsplit
 
 import click
 
-from cli.failures import reported
+from cli.failures import WrongUseError, reported
+from cli.options import gateway_settings
 from cli.paths import LocalPath
+from cli.settings_errors import read_settings
 from cli.target_options import AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def map_(run: Path | None, gateway: str | None, port: int, *, opens: bool, **acc
 
     warnings = contextlib.nullcontext() if run is None else _without_warnings()
     with _map_file(run) as file, warnings, reported(PortError, FileError):
-        serve(_settings(target, port, file), announce)
+        serve(_settings(target, token, port, file), announce)
 
 
 def _fragment(token: str | None, *, has_run: bool) -> str:
@@ -97,21 +99,33 @@ def _show(address: str, *, opens: bool) -> None:
         webbrowser.open(address)
 
 
-def _settings(target: Target, port: int, map_file: Path | None) -> Any:  # noqa: ANN401 - imported late
-    """Return the settings of a gateway that passes the token of its callers on to the server."""
-    from gateway.settings import GatewaySettings  # noqa: PLC0415
+def _settings(target: Target, token: str | None, port: int, map_file: Path | None) -> Any:  # noqa: ANN401 - imported late
+    """Return the settings of a gateway on the loopback interface. Variables have no effect on them.
 
-    return GatewaySettings(
-        port=port,
-        server=target.server,
-        server_token_file=() if target.token_file is None else (target.token_file,),
-        server_tls=target.tls,
-        server_tls_roots=target.tls_roots,
-        server_tls_name=target.tls_server_name or "",
-        insecure=target.insecure,
-        map_file=map_file,
-        log_level="WARNING",
-    )
+    Its callers must have the token: it opens streams to the server with it, and other users of this
+    machine can reach its port.
+
+    Raises
+    ------
+    WrongUseError
+        If tokens would be sent to another machine without TLS.
+    """
+    chosen = {
+        "host": "127.0.0.1",
+        "port": port,
+        "server": target.server,
+        "server_token_file": (target.token_file,) if token and target.token_file else (),
+        "server_tls": target.tls,
+        "server_tls_roots": target.tls_roots,
+        "server_tls_name": target.tls_server_name or "",
+        "insecure": target.insecure,
+        "tokens": (token,) if token else (),
+        "map_file": map_file,
+    }
+    try:
+        return read_settings(gateway_settings(), chosen, None, reads_environment=False)
+    except WrongUseError as error:
+        raise WrongUseError(error.message.replace("--server-tls", "--tls")) from None
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.announcing import announce, announce_metrics
 from cli.options import ModelCommand, given, server_settings
 from cli.progress import kernel_bar
 from cli.settings_errors import labelled, read_settings, require_no_password
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 READY = "serving on "
 """Start of the line on standard output that reports the open port."""
-METRICS = "metrics on "
-"""Start of the next line, if there is a port for Prometheus."""
 
 
 @click.command(
@@ -73,6 +72,6 @@ def serve(config: Path | None, **flags: Any) -> None:  # noqa: ANN401
 
 
 def _announce(server: Server) -> None:
-    click.echo(f"{READY}{server.settings.host}:{server.port}")
+    announce(READY, server.settings.host, server.port)
     if server.metrics_port:
-        click.echo(f"{METRICS}http://{server.settings.metrics_host}:{server.metrics_port}/metrics")
+        announce_metrics(server.settings.metrics_host, server.metrics_port)

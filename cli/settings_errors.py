@@ -74,8 +74,25 @@ def require_no_password(flags: dict[str, Any]) -> None:
         )
 
 
-def read_settings(model: type[BaseSettings], flags: dict[str, Any], config: Path | None) -> Any:  # noqa: ANN401
+def read_settings(
+    model: type[BaseSettings],
+    flags: dict[str, Any],
+    config: Path | None,
+    *,
+    reads_environment: bool = True,
+) -> Any:  # noqa: ANN401
     """Combine flags, environment variables and the configuration file into settings.
+
+    Parameters
+    ----------
+    model
+        The declaration of the settings.
+    flags
+        Values of flags by field.
+    config
+        Configuration file, if there is one.
+    reads_environment
+        Whether environment variables count.
 
     Raises
     ------
@@ -89,7 +106,7 @@ def read_settings(model: type[BaseSettings], flags: dict[str, Any], config: Path
 
     given = _given(model, flags, config)
     try:
-        return combined(model, flags, config)
+        return combined(model, flags, config, reads_environment=reads_environment)
     except ValidationError as error:
         raise WrongUseError("\n".join(_lines(error, given))) from None
     except SettingsError:  # a variable that must be JSON and is not

@@ -30,8 +30,8 @@ _OTHERS = frozenset(
 )
 """Variables of clients, feeds and tests."""
 
-_OF_KUBERNETES = re.compile(r"NEARCAST_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_.*)")
-"""Variables that Kubernetes sets in every container beside a service with the name nearcast."""
+_OF_KUBERNETES = re.compile(r"NEARCAST_(GATEWAY_)?(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_.*)")
+"""Variables that Kubernetes sets in containers beside a service named nearcast or nearcast-gateway."""
 
 
 def warn_of_unknown_variables() -> None:

@@ -30,6 +30,7 @@ from identity.principal import Role
 from identity.quotas import Accounts, Quota
 from identity.settings import is_loopback
 from identity.setup import identity_of, quota_of_device
+from nearcast.address import joined_address
 from nearcast.errors import Reason, RefusedError
 
 _log = logging.getLogger(__name__)
@@ -132,7 +133,8 @@ class Gateway:
             await self._close()
             raise
         self._looking = asyncio.create_task(self._look())
-        _log.info("gateway on %s:%d, for the server %s", settings.host, self.port, settings.server)
+        address = joined_address(settings.host, self.port)
+        _log.info("gateway on %s, for the server %s", address, settings.server)
 
     async def _listen(self) -> None:
         settings, loop = self.settings, asyncio.get_running_loop()
@@ -154,7 +156,7 @@ class Gateway:
         try:
             self._server = await loop.create_server(
                 connection,
-                settings.host.strip("[]"),
+                settings.host,
                 settings.port,
                 backlog=_BACKLOG,
                 start_serving=self._tls is None,

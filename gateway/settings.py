@@ -13,6 +13,7 @@ from identity.setting_notes import Milliseconds
 from identity.settings import (
     DeviceRate,
     DevTokens,
+    Host,
     Jwks,
     LogFormat,
     LogLevel,
@@ -56,7 +57,7 @@ class GatewaySettings(BaseSettings):
         env_prefix="NEARCAST_GATEWAY_", extra="forbid", frozen=True, hide_input_in_errors=True
     )
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: Host = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(_PORT, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
     server: Annotated[str, Shown(metavar="HOST[:PORT],...")] = Field(
         "127.0.0.1", description="Address of the server, or of servers of a cluster."
@@ -75,7 +76,8 @@ class GatewaySettings(BaseSettings):
         None, description="Certificates, PEM, one of which the server's must come from; implies TLS."
     )
     server_tls_name: str = Field(
-        "", description="Name in the server's certificate, if it is not that of its address."
+        "",
+        description="Name in the server's certificate, if it is not that of its address; implies TLS.",
     )
     origins: Annotated[tuple[str, ...], Shown(flag="--origin", metavar="ORIGIN")] = Field(
         (),
@@ -112,9 +114,14 @@ class GatewaySettings(BaseSettings):
     metrics_port: int | None = Field(
         None, ge=0, le=65535, description="Port for Prometheus, over HTTP; 0 chooses a free one."
     )
-    metrics_host: str = Field("127.0.0.1", description="Address on which it listens.")
+    metrics_host: Host = Field("127.0.0.1", description="Address on which it listens.")
     log_format: LogFormat = "text"
     log_level: LogLevel = "INFO"
+
+    @property
+    def has_server_tls(self) -> bool:
+        """Whether the connections to the server are encrypted."""
+        return self.server_tls or self.server_tls_roots is not None or bool(self.server_tls_name)
 
     @field_validator("server")
     @classmethod
@@ -147,9 +154,8 @@ class GatewaySettings(BaseSettings):
 
     @model_validator(mode="after")
     def _require_tls_for_tokens(self) -> GatewaySettings:
-        has_tls = self.server_tls or self.server_tls_roots is not None
         hosts = [target.rpartition(":")[0] for target in targets_of(self.server)]
-        if not has_tls and not self.insecure and not all(is_loopback(host) for host in hosts):
+        if not self.has_server_tls and not self.insecure and not all(is_loopback(host) for host in hosts):
             raise ValueError(
                 f"server is {self.server!r}, must be of this machine without TLS: tokens would be in the "
                 "clear; give --server-tls or --server-tls-roots, or say --insecure"

@@ -11,6 +11,7 @@ import grpc
 
 from gateway.settings import GatewaySettings, targets_of
 from identity.authenticator import Authenticator
+from identity.certificates import read_chain
 from identity.principal import DEFAULT_TENANT, Role
 from identity.watched_file import FileError, read_bytes
 from nearcast.errors import RefusedError
@@ -98,13 +99,13 @@ async def _serves(channel: Channel) -> bool:
 
 
 def _tls(settings: GatewaySettings) -> Tls | None:
-    if not settings.server_tls and settings.server_tls_roots is None:
+    if not settings.has_server_tls:
         return None
-    roots = settings.server_tls_roots
-    return Tls(
-        root_certificates=None if roots is None else read_bytes(roots),
-        server_name=settings.server_tls_name or None,
-    )
+    pem = None
+    if settings.server_tls_roots is not None:
+        pem = read_bytes(settings.server_tls_roots)
+        read_chain(pem, settings.server_tls_roots)
+    return Tls(root_certificates=pem, server_name=settings.server_tls_name or None)
 
 
 def _reader(path: Path) -> Callable[[], str]:

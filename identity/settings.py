@@ -40,6 +40,15 @@ def _named(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
+def bare_host(value: str) -> str:
+    """Return the host of a listener, without the [ ] of an IPv6 address."""
+    host = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    if not host:
+        raise ValueError("must be an address or a name of this machine")
+    return host
+
+
+Host = Annotated[str, AfterValidator(bare_host)]
 DevTokens = Annotated[
     tuple[str, ...],
     Shown(flag="--dev-token", is_secret=True),
@@ -110,8 +119,25 @@ def is_loopback(host: str) -> bool:
     return False
 
 
-def combined(settings: type[_Settings], flags: dict[str, Any], config: Path | None = None) -> _Settings:
+def combined(
+    settings: type[_Settings],
+    flags: dict[str, Any],
+    config: Path | None = None,
+    *,
+    reads_environment: bool = True,
+) -> _Settings:
     """Combine flags, environment and file into settings.
+
+    Parameters
+    ----------
+    settings
+        The declaration of the settings.
+    flags
+        Values of flags by field.
+    config
+        Configuration file, if there is one.
+    reads_environment
+        Whether environment variables count.
 
     Raises
     ------
@@ -130,7 +156,7 @@ def combined(settings: type[_Settings], flags: dict[str, Any], config: Path | No
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             del dotenv_settings, file_secret_settings
-            sources = (init_settings, env_settings)
+            sources = (init_settings, env_settings) if reads_environment else (init_settings,)
             if config is None:
                 return sources
             return (*sources, TomlConfigSettingsSource(settings_cls, toml_file=config))

@@ -52,6 +52,11 @@ def server_address(text: str) -> str:
         raise AddressError(text, f"HOST[:PORT], such as localhost or [::1]:{PORT}")
     if not (port.isascii() and port.isdecimal() and 1 <= int(port) <= _PORT_MAX):
         raise AddressError(text, f"HOST[:PORT] with a port from 1 to {_PORT_MAX}, and not {port!r}")
+    return joined_address(host, port)
+
+
+def joined_address(host: str, port: int | str) -> str:
+    """Return ``HOST:PORT``, with [ ] around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

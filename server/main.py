@@ -29,6 +29,7 @@ from index.catalogue import (
 )
 from index.square import Square
 from index.tables.growth import reserve
+from nearcast.address import joined_address
 from safe_region.earth.distortion import distortion
 from safe_region.earth.frame import Frame
 from safe_region.extras import how_to_install
@@ -57,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 _HAND_OVER_S = 10.0
 """How long other nodes of a cluster may take to take the devices."""
-_ALL_ADDRESSES = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - compared, not listened on
+_ALL_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 - compared, not listened on
 _PATIENCE_S = 2.0
 """How long a stopping server executes accepted commands; then it refuses the waiting ones."""
 
@@ -233,9 +234,8 @@ class Server:
         log_sqlite_version()
         _log.info("service area: %s", _described(self._frame))
         _log.info(
-            "serving on %s:%d: %d objects, %d parked subscriptions recovered from %s",
-            self.settings.host,
-            self.port,
+            "serving on %s: %d objects, %d parked subscriptions recovered from %s",
+            joined_address(self.settings.host, self.port),
             len(self.coordinator.matching.objects),
             self.coordinator.matching.engine.subscription_count,
             self.settings.store,
@@ -301,7 +301,7 @@ class Server:
         if settings.advertise:
             return settings.advertise
         host = socket.gethostname() if settings.host in _ALL_ADDRESSES else settings.host
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        return joined_address(host, self.port)
 
     async def _catch_up(self, node: Node) -> None:
         """Apply the log, while the command loop runs and refuses calls."""

@@ -6,10 +6,12 @@ Each is declared once, here: the command line makes its flags and its help from 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import NoDecode
@@ -29,6 +31,7 @@ from identity.settings import (
     RATE_MAX,
     DeviceRate,
     DevTokens,
+    Host,
     Jwks,
     LogFormat,
     LogLevel,
@@ -90,7 +93,7 @@ class ServerSettings(LogSettings):
     Its description has neither default nor bounds nor unit: the help adds them.
     """
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: Host = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(7433, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
     area: Annotated[Area, NoDecode, Shown(unit="degrees", metavar="LON,LAT,LON,LAT")] = Field(
         description="Service area: west, south, east, north."
@@ -279,7 +282,7 @@ class ServerSettings(LogSettings):
         le=65535,
         description="Port of the metrics for Prometheus, over HTTP; 0 chooses a free one.",
     )
-    metrics_host: str = Field(
+    metrics_host: Host = Field(
         "127.0.0.1",
         description="Address of the metrics port; anyone who can reach it can read the metrics.",
     )
@@ -295,6 +298,15 @@ class ServerSettings(LogSettings):
     )
     log_format: LogFormat = "text"
     log_level: LogLevel = "INFO"
+
+    @field_validator("trace_endpoint")
+    @classmethod
+    def _know_trace_endpoint(cls, value: str) -> str:
+        with contextlib.suppress(ValueError):  # of a host or port that is none
+            parts = urlsplit(value)
+            if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+                return value
+        raise ValueError("must be like http://127.0.0.1:4318/v1/traces, or with https")
 
     @field_validator("area", mode="before")
     @classmethod

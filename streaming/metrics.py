@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 from pyspark.sql.streaming.query import StreamingQuery
 
+from nearcast.address import joined_address
 from streaming.parameters import ParameterError
 from streaming.result.sink import Batch
 
@@ -155,7 +156,8 @@ class JobMetrics:
             server, thread = start_http_server(port, host, self.registry)
         except OSError as error:
             limit = "a free port at an address of this host"
-            raise ParameterError(f"metrics port is {host}:{port}, must be {limit}: {error}") from None
+            address = joined_address(host, port)
+            raise ParameterError(f"metrics port is {address}, must be {limit}: {error}") from None
         try:
             yield int(server.server_port)
         finally:

@@ -35,6 +35,16 @@ if TYPE_CHECKING:
     from streaming.result.sink import Batch
 
 
+def _bare(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """Return the address of a port as in the settings of a server."""
+    from identity.settings import bare_host  # noqa: PLC0415
+
+    try:
+        return bare_host(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}, {error}") from None
+
+
 @click.command(
     cls=ModelCommand,
     model=stream_parameters,
@@ -51,7 +61,13 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 65_535),
     help="Port of the metrics for Prometheus, at /metrics; 0 chooses a free one.",
 )
-@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Address of that port.")
+@click.option(
+    "--metrics-host",
+    default="127.0.0.1",
+    show_default=True,
+    callback=_bare,
+    help="Address of that port.",
+)
 @SPARK_OPTIONS
 def run(
     spark: SparkChoice,
@@ -68,6 +84,7 @@ def run(
     """
     from feeds.causes import cause_of  # noqa: PLC0415
     from feeds.cluster import ClusterError  # noqa: PLC0415
+    from nearcast.address import joined_address  # noqa: PLC0415
     from safe_region.scoring.idf import IdfError  # noqa: PLC0415
     from streaming.claim import TakenOverError  # noqa: PLC0415
     from streaming.metrics import JobMetrics  # noqa: PLC0415
@@ -95,7 +112,7 @@ def run(
             metrics = JobMetrics()
             if metrics_port is not None:
                 port = stack.enter_context(metrics.served(metrics_port, metrics_host))
-                click.echo(f"metrics on http://{metrics_host}:{port}/metrics", err=True)
+                click.echo(f"metrics on http://{joined_address(metrics_host, port)}/metrics", err=True)
 
             def noted(batch: Batch) -> None:
                 metrics.note(batch)

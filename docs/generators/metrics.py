@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from gateway.counters import Counters, GatewayMetrics
 from server.monitoring.catalogue import COUNTERS, GAUGES, MEASURES, SILENCE, SILENCE_HELP
 from server.monitoring.families import family_name
 from streaming.metrics import JobMetrics
@@ -14,9 +16,10 @@ if TYPE_CHECKING:
 _HEAD = """\
 # Metrics
 
-The metrics for Prometheus of a server (`--metrics-port`) and of a stream job. `make reference` writes
-this page from their declarations (`server/monitoring/catalogue.py`, `streaming/metrics.py`); a test
-compares them. [Monitor](../operations.md#monitor) describes the port, a dashboard and alerts.
+The metrics for Prometheus of a server and of a gateway (`--metrics-port`) and of a stream job. `make
+reference` writes this page from their declarations (`server/monitoring/catalogue.py`,
+`gateway/counters.py`, `streaming/metrics.py`); a test compares them.
+[Monitor](../operations.md#monitor) describes the port, a dashboard and alerts.
 
 ## A server
 
@@ -24,6 +27,12 @@ compares them. [Monitor](../operations.md#monitor) describes the port, a dashboa
 `parked.AWAY` is `nearcast_parked_total{reason="AWAY"}`. Durations are in seconds here. In addition
 there are `nearcast_state`, `nearcast_time_seconds`, `nearcast_event_loop_delay_seconds`, and the usual
 `process_` metrics (CPU, memory, open files).
+
+"""
+_GATEWAY = """
+## A gateway
+
+In addition there are the usual `process_` metrics.
 
 """
 _JOB = """
@@ -35,7 +44,8 @@ _COLUMNS = "| metric | kind | label | meaning |\n|---|---|---|---|\n"
 
 def page() -> str:
     """Return the page."""
-    return _HEAD + _COLUMNS + "".join(_server_rows()) + _JOB + _COLUMNS + "".join(_job_rows())
+    parts = ((_HEAD, _server_rows()), (_GATEWAY, _gateway_rows()), (_JOB, _job_rows()))
+    return "".join(head + _COLUMNS + "".join(rows) for head, rows in parts)
 
 
 def _server_rows() -> Iterator[str]:
@@ -46,6 +56,13 @@ def _server_rows() -> Iterator[str]:
     for name, metric in MEASURES.items():
         yield _row(family_name(name), "histogram", "", metric.help_text)
     yield _row(family_name(SILENCE), "histogram of now", "", SILENCE_HELP)
+
+
+def _gateway_rows() -> Iterator[str]:
+    one_refusal = Counters(refused=Counter(reason=1))  # so that each family has a sample with its labels
+    for family in GatewayMetrics(one_refusal).collect():
+        sample = family.samples[0]
+        yield _row(sample.name, family.type, ", ".join(sample.labels), family.documentation)
 
 
 def _job_rows() -> Iterator[str]:

@@ -22,6 +22,9 @@ _OURS = (
     *("server", "cluster", "gateway", "identity", "nearcast"),
     *("safe_region", "engine", "index", "feeds", "cli"),
 )
+_SILENT = ("opentelemetry", "urllib3")
+"""Libraries whose entries have the address to which traces are sent, which may be secret. `tracing` logs
+whether they can be sent."""
 _HARMLESS = (StoreError, BridgeError, MetricsPortError, OSError)
 """Errors whose messages are about files, addresses and the system."""
 _FRAMES_MAX = 20
@@ -31,6 +34,7 @@ def begin_logging(level: str, log_format: Literal["text", "json"]) -> None:
     """Write the log of this process to standard error from now on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
+    handler.addFilter(lambda record: record.name.partition(".")[0] not in _SILENT)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     sys.excepthook = _log_end
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanContext
 
 from server.object_traces import Span
+
+_log = logging.getLogger(__name__)
 
 _PARENTS_MAX = 1_024
 """Number of objects whose deliveries find the span of their publication."""
@@ -33,7 +36,7 @@ class Tracing:
         # It has no sampler: the exported spans have been sampled before.
         self._provider = TracerProvider(resource=Resource({SERVICE_NAME: "nearcast"}))
         self._provider.add_span_processor(
-            processor or BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint))
+            processor or BatchSpanProcessor(_LoggedExporter(OTLPSpanExporter(endpoint=endpoint)))
         )
         self._tracer = self._provider.get_tracer("nearcast")
         self._parents: OrderedDict[int, SpanContext] = OrderedDict()
@@ -60,3 +63,35 @@ class Tracing:
     def close(self) -> None:
         """Send the remaining spans, for a few seconds at most."""
         self._provider.shutdown()
+
+
+class _LoggedExporter(SpanExporter):
+    """Logs when spans cannot be sent, and when they can again, without the address, which may be secret.
+
+    Parameters
+    ----------
+    exporter
+        Sends the spans.
+    """
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+        self._is_failing = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send spans."""
+        try:
+            result = self._exporter.export(spans)
+        except Exception:  # noqa: BLE001 - its message may have the address
+            result = SpanExportResult.FAILURE
+        is_failing = result is not SpanExportResult.SUCCESS
+        if is_failing and not self._is_failing:
+            _log.warning("spans cannot be sent to trace_endpoint, and are lost until they can")
+        elif self._is_failing and not is_failing:
+            _log.info("spans are sent to trace_endpoint again")
+        self._is_failing = is_failing
+        return result
+
+    def shutdown(self) -> None:
+        """Stop sending."""
+        self._exporter.shutdown()

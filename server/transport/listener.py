@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from identity.authenticator import Authenticator
 from identity.certificates import Certificates
 from identity.watched_file import WatchedFiles
+from nearcast.address import joined_address
 from nearcast.v1 import control_service_pb2_grpc, publisher_service_pb2_grpc
 from server.limits import keepalive_timeout_ms
 from server.monitoring.readings import Readings
@@ -50,10 +51,9 @@ class PortError(Exception):
 
 def _why_not(host: str, port: int) -> str:
     """Return why the server cannot listen on an address, which gRPC does not report."""
-    name = host.strip("[]")
     try:
         family, kind, protocol, _, (address, *_) = socket.getaddrinfo(
-            name, None, type=socket.SOCK_STREAM
+            host, None, type=socket.SOCK_STREAM
         )[0]
     except OSError:
         return (
@@ -69,7 +69,7 @@ def _why_not(host: str, port: int) -> str:
             return f"port is {port}, must be free on host {host}: another program listens on it"
         reason = os.strerror(error.errno or 0).lower()
         return f"host is {host!r}, must be an address or a name of this machine: {reason}"
-    return f"port is {port}, must be free on host {host}: {host}:{port} is not available"
+    return f"port is {port}, must be free on host {host}: {joined_address(host, port)} is not available"
 
 
 class _Beginnings(grpc.aio.ServerInterceptor):
@@ -167,7 +167,7 @@ class Listener:
         PortError
             If the server cannot listen on the address.
         """
-        address = f"{host}:{port}"
+        address = joined_address(host, port)
         await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
         try:
             if tls is None:

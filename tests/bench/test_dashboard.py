@@ -66,6 +66,13 @@ def test_panels_have_their_own_place_and_the_chosen_data_source():
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
 
 
+def test_all_instances_are_those_that_have_metrics_of_nearcast():
+    """A value for all, as ".*", would add other programs with metrics of their process."""
+    variables = {one["name"]: one for one in json.loads(panels.FILE.read_text())["templating"]["list"]}
+    assert "nearcast_state" in variables["instance"]["query"]
+    assert variables["instance"].get("allValue") is None
+
+
 TEXT = """\
 # TYPE nearcast_x counter
 nearcast_x_total{{kind="a"}} {a}

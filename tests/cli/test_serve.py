@@ -34,9 +34,13 @@ class Process:
             cwd=ROOT,
             env={**os.environ, **(environment or {})},
         )
-        line = self._process.stdout.readline()
+        line = self.line()
         assert line.startswith("serving on "), self._process.stderr.read()
         self.target = line.removeprefix("serving on ").strip()
+
+    def line(self) -> str:
+        """The next line on its standard output."""
+        return self._process.stdout.readline()
 
     def threads(self, name) -> list[int]:
         tasks = Path(f"/proc/{self._process.pid}/task").iterdir()
@@ -106,6 +110,21 @@ async def test_a_hangup_does_not_stop_it():
         await client.status()
     assert process.signal(signal.SIGTERM) == 0
     assert "reloads certificates and keys when they change" in process.output
+
+
+async def test_without_a_reader_of_its_output_it_serves_and_ends_cleanly():
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*COMMAND, "serve", AREA, "--port=0", "--store=:memory:", "--metrics-port=0"]
+    process = subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: ASYNC220
+    os.close(writer)
+    with process:
+        line = next(line for line in process.stderr if "serving on " in line)
+        async with nearcast.connect(line.partition("serving on ")[2].partition(": ")[0]) as client:
+            await client.status()
+        process.terminate()
+        assert "Exception" not in process.stderr.read()
+    assert process.returncode == 0
 
 
 def test_threads_of_grpc_do_not_interrupt_the_loop_that_they_work_for(tmp_path):

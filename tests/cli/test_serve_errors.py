@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
+import urllib.request
 
 import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
+import nearcast
 from cli.app import app
 from safe_region.earth.frame import Area
 from server.settings import ServerSettings
@@ -87,6 +90,11 @@ def wrong(*arguments, environment=None) -> str:
             "Error: --area is 0.000111 m wide and 1.11e+05 m high, must be at least 1 m wide and high",
         ),
         ([AREA, "--port=70000"], "Error: --port is '70000', must be a whole number, 0 to 65535"),
+        ([AREA, "--host="], "Error: --host is '', must be an address or a name of this machine"),
+        (
+            [AREA, "--metrics-host="],
+            "Error: --metrics-host is '', must be an address or a name of this machine",
+        ),
         ([AREA, "--ahead=x"], "Error: --ahead is 'x', must be a number, 0 to 1"),
         (
             [AREA, "--lease-ms=-1"],
@@ -144,6 +152,23 @@ def test_several_wrong_settings_are_a_line_each():
 def test_a_wrong_variable():
     message = line(AREA, environment={"NEARCAST_PORT": "abc"})
     assert message == "Error: NEARCAST_PORT is 'abc', must be a whole number, 0 to 65535"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "geheim",
+        "//geheim/v1",
+        "grpc://geheim:4317",
+        "http://",
+        "https://h:geheim/v1",
+        "http://[geheim/v1",
+    ],
+)
+def test_an_endpoint_of_traces_that_is_none_is_not_shown(address):
+    assert wrong(AREA, f"--trace-endpoint={address}") == (
+        "Error: --trace-endpoint must be like http://127.0.0.1:4318/v1/traces, or with https"
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,6 +316,22 @@ def test_an_address_of_another_machine(tmp_path, host):
         f"Error: --host is '{host}', must be an address or a name of this machine: "
     )
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+async def test_an_ipv6_address(tmp_path, host):
+    addresses = (f"--host={host}", "--port=0", "--metrics-port=0", f"--metrics-host={host}")
+    process = Process(AREA, *addresses, f"--store={tmp_path / 's.db'}")
+    assert process.target.startswith("[::1]:")
+    async with nearcast.connect(process.target) as client:
+        await client.sync()
+    metrics = process.line().removeprefix("metrics on ").strip()
+    assert metrics.startswith("http://[::1]:")
+    response = await asyncio.to_thread(urllib.request.urlopen, metrics)
+    assert "nearcast_" in response.read().decode()
+    assert process.signal(signal.SIGTERM) == 0
+    assert f"serving on {process.target}: " in process.output
 
 
 @pytest.mark.processes

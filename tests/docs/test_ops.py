@@ -193,6 +193,13 @@ def test_units_start_existing_commands(unit):
         require_options(command)
 
 
+@pytest.mark.parametrize("unit", UNITS, ids=lambda one: one.stem)
+def test_units_with_metrics_of_the_process_can_read_proc_stat(unit):
+    """The library of the metrics collects none of the process without the time of the boot there."""
+    is_log = LOG_SERVER[0] in unit.read_text()
+    assert is_log or "ProcSubset" not in unit.read_text()
+
+
 @pytest.mark.processes
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd does not exist")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda one: one.stem)

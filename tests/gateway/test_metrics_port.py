@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.main import PortError
 from identity import metrics_port
 from tests.gateway.town import a_town, gateway_settings, running
-from tests.server.test_metrics import REQUESTS
+from tests.server.test_metrics import REFERENCE, REQUESTS
 
 
 @pytest.fixture
@@ -60,3 +61,14 @@ async def test_a_port_in_use_is_an_error_that_names_it(watched):
     with pytest.raises(PortError, match=f"metrics_port is {port}, must be free"):
         async with running(settings):
             pass
+
+
+async def test_the_documentation_has_every_metric(watched):
+    async with watched.http.get(watched.address("/v1/status")) as response:
+        assert response.status == 401
+    async with watched.http.get(f"http://127.0.0.1:{watched.gateway.metrics_port}/metrics") as response:
+        families = list(text_string_to_metric_families(await response.text()))
+    own = {one.name for family in families for one in family.samples if one.name.startswith("nearcast_")}
+    assert "nearcast_gateway_refused_total" in own
+    documented = REFERENCE.read_text()
+    assert [name for name in own if f"| `{name}` |" not in documented] == []

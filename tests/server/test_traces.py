@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,8 +19,11 @@ from server import object_traces
 from server.command import Publish
 from server.errors import TracingError
 from server.model import Cause, Delta
-from server.object_traces import ObjectTraces
+from server.monitoring.tracing import Tracing
+from server.object_traces import ObjectTraces, Span
 from server.session import VersionedDelta
+from tests.cli.test_serve import AREA, Process
+from tests.gateway.town import until
 from tests.support.servers import serving
 from tests.wire.conftest import settings
 
@@ -31,12 +35,13 @@ class Collector(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.received = []
+        self.status = 200
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 self.server.received.append(body)
-                self.send_response(200)
+                self.send_response(self.server.status)
                 self.end_headers()
 
             def log_message(self, *_arguments) -> None:
@@ -104,6 +109,37 @@ async def test_by_default_nothing_is_followed(collector):
         await client.publisher().publish([GeoObject({"tea"}, 14.5, 35.5, 60.0)])
     await asyncio.sleep(0)
     assert not collector.received
+
+
+@pytest.mark.processes
+async def test_the_log_has_no_address_of_a_collector_only_that_it_fails():
+    options = ("--port=0", "--store=:memory:", "--log-level=DEBUG", "--trace-share=1")
+    process = Process(AREA, *options, "--trace-endpoint=http://user:geheim@127.0.0.1:1/geheim?key=geheim")
+    async with nearcast.connect(process.target) as client:
+        await client.publisher().publish([GeoObject({"tea"}, 14.5, 35.5, 60.0)])
+        await client.sync()
+    assert process.signal(signal.SIGTERM) == 0
+    assert "geheim" not in process.output
+    assert process.output.count("spans cannot be sent to trace_endpoint") == 1
+
+
+async def test_the_log_tells_when_spans_are_sent_again(collector, caplog, monkeypatch):
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
+    caplog.set_level("INFO", "server.monitoring.tracing")
+    tracing = Tracing(f"http://127.0.0.1:{collector.server_port}/v1/traces")
+    collector.status = 400
+    for object_id in (1, 2):
+        tracing.export([Span(object_id, "publish", 1, 2, {})])
+        await until(lambda: len(collector.received) == object_id)  # noqa: B023 - awaited here
+    await until(lambda: "cannot be sent" in caplog.text)
+    collector.status = 200
+    tracing.export([Span(3, "publish", 1, 2, {})])
+    tracing.close()
+    own = [one.getMessage() for one in caplog.records if one.name == "server.monitoring.tracing"]
+    assert own == [
+        "spans cannot be sent to trace_endpoint, and are lost until they can",
+        "spans are sent to trace_endpoint again",
+    ]
 
 
 async def test_without_the_library_there_is_an_error(monkeypatch):

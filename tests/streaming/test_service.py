@@ -98,3 +98,13 @@ def test_a_port_that_cannot_be_had_is_named(host, is_taken):
             metrics.served(port, host),
         ):
             pass
+
+
+def test_a_port_of_an_ipv6_address_is_named_in_brackets():
+    metrics = JobMetrics()
+    with (
+        metrics.served(0, "::1") as taken,
+        pytest.raises(ParameterError, match=rf"metrics port is \[::1\]:{taken}, must be"),
+        metrics.served(taken, "::1"),
+    ):
+        pass
