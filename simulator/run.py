@@ -38,6 +38,9 @@ from simulator.workload.subscriptions import subscriptions
 _TASK_ROWS = 2_000_000
 """About the positions of a task: some seconds of work."""
 
+STAGES = frozenset({*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES, FEEDS_FOLDER})
+"""The names of all stages of simulations. A run removes the tables of those that it does not have."""
+
 Progress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total); a total of 0 is not known yet."""
 
