@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -144,7 +143,7 @@ def demo(  # noqa: PLR0913 - an option each
 
 def _finish(report: ReplayReport, out: Path, began: float) -> NoReturn:
     """Write and show the report; exit."""
-    (out / "replay.json").write_text(json.dumps(report.figures(), indent=2) + "\n")
+    (out / "replay.json").write_text(report.json())
     written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))
     click.echo(f"{written}   {time.monotonic() - began:.0f} s in all")
     click.echo(f"watch it again: nearcast map {out}")

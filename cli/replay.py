@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,12 +133,15 @@ def replay(  # noqa: PLR0913 - an option each
             speed_max_mps=speed_max,
         )
     with reported(SimulationError, NearcastError, OSError):
+        if json_file is not None:
+            json_file.parent.mkdir(parents=True, exist_ok=True)
         load(simulation)
         asyncio.run(_respond(target))
     report = run_replay(simulation, options, processes, picture, page)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report.figures(), indent=2) + "\n")
     show(report)
+    if json_file is not None:
+        with reported(OSError):
+            json_file.write_text(report.json())
     sys.exit(1 if report.mismatch_count else 0)
 
 
