@@ -30,9 +30,9 @@ from simulator.errors import SimulationError
 from simulator.files import Root, files_at
 from simulator.maps import read_map, read_texts
 from simulator.parameters import SimulationParameters
-from simulator.run import STAGES, Progress, Run, write_terrain
+from simulator.run import STAGES, Progress, Run, require_own_folder, write_terrain
 from simulator.session import SparkStart, session_of
-from simulator.stages import Stages, require_own
+from simulator.stages import Stages
 from simulator.tables import check_table, read_table
 from simulator.terrain import Terrain
 from simulator.workload.feeds import append_feeds
@@ -162,13 +162,13 @@ def simulate(
     """
     report = progress or (lambda _stage, _done, _total: None)
     if isinstance(out_dir, Path):
-        require_own(out_dir, STAGES, parameters.input_files)
+        require_own_folder(out_dir, parameters.input_files)
     terrain = _terrain(parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)
         session = stack.enter_context(session_of(spark))
         root = root_of(out_dir, session)
-        require_own(root, STAGES, parameters.input_files)
+        require_own_folder(root, parameters.input_files)
         require_hosts(session, out_dir)
         report("spark", 1, 1)
         stages = Stages(root)

@@ -14,10 +14,10 @@ from simulator.maps import read_map
 from simulator.parameters import SimulationParameters
 from simulator.parameters.places import PlaceParameters
 from simulator.parameters.traces import TraceParameters
-from simulator.run import STAGES, Progress
+from simulator.run import Progress, require_own_folder
 from simulator.session import SparkStart, session_of
 from simulator.simulation import require_hosts, root_of
-from simulator.stages import UNREADABLE, reason_of, require_own
+from simulator.stages import UNREADABLE, reason_of
 from simulator.terrain import Terrain
 from simulator.traces.errors import TraceError
 from simulator.traces.reading import SETTINGS, check_files, damage_of, unused_columns
@@ -79,7 +79,7 @@ def simulate_traces(
     unused_columns(paths, parameters)  # raises errors of the files before Spark starts
     inputs = [*paths, *parameters.input_files]
     if isinstance(out_dir, Path):
-        require_own(out_dir, STAGES, inputs)
+        require_own_folder(out_dir, inputs)
     terrain = None if parameters.map_file is None else _map(parameters.map_file, parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)
@@ -90,7 +90,7 @@ def simulate_traces(
         stack.enter_context(_named(paths))
         tasks = partitions or TASKS_PER_CORE * session.sparkContext.defaultParallelism
         root = root_of(out_dir, session)
-        require_own(root, STAGES, inputs)
+        require_own_folder(root, inputs)
         run = TraceRun(session, list(paths), parameters, root, report, tasks)
         return run.made(terrain)
 

@@ -113,6 +113,12 @@ def test_a_simulation_replaces_no_folder_of_somebody_else(tmp_path):
             simulate(SMALL.changed(texts_file=mine), tmp_path, spark=NO_SPARK)
         assert mine.read_text() == "lon,lat,text"
         mine.unlink()
+    world = tmp_path / "other" / "world.json"
+    world.parent.mkdir()
+    world.write_text("{}")
+    with pytest.raises(StageError, match=r"must be another folder: no simulation .* its world\.json"):
+        simulate(SMALL, world.parent, spark=NO_SPARK)
+    assert world.read_text() == "{}"
 
 
 def test_nothing_remains_of_a_stage_that_fails(tmp_path):
