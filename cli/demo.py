@@ -17,7 +17,6 @@ from cli.failures import WrongUseError, refused, reported
 from cli.finite_range import FiniteRange
 from cli.gateway_demo import gateway as gateway_process
 from cli.gateway_demo import node_program
-from cli.json_text import json_text
 from cli.options import ModelCommand, given, simulation_parameters
 from cli.paths import LocalPath
 from cli.progress import bars
@@ -145,7 +144,7 @@ def demo(  # noqa: PLR0913 - an option each
 
 def _finish(report: ReplayReport, out: Path, began: float) -> NoReturn:
     """Write and show the report; exit."""
-    (out / "replay.json").write_text(json_text(report.figures()) + "\n")
+    (out / "replay.json").write_text(report.json())
     written = "   ".join(str(out / name) for name in ("replay.html", "map.png", "replay.json"))
     click.echo(f"{written}   {time.monotonic() - began:.0f} s in all")
     click.echo(f"watch it again: nearcast map {out}")

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from cli.failures import reported
 from cli.finite_range import FiniteRange
-from cli.json_text import json_text
 from cli.paths import LocalPath
 from cli.progress import bars
 from cli.target_options import AskingCommand, Target, access_options, server_option
@@ -135,12 +134,15 @@ def replay(  # noqa: PLR0913 - an option each
             speed_max_mps=speed_max,
         )
     with reported(SimulationError, NearcastError, OSError):
+        if json_file is not None:
+            json_file.parent.mkdir(parents=True, exist_ok=True)
         load(simulation)
         asyncio.run(_respond(target))
     report = run_replay(simulation, options, processes, picture, page)
-    if json_file is not None:
-        json_file.write_text(json_text(report.figures()) + "\n")
     show(report)
+    if json_file is not None:
+        with reported(OSError):
+            json_file.write_text(report.json())
     sys.exit(1 if report.mismatch_count else 0)
 
 

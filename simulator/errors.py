@@ -6,4 +6,7 @@ class SimulationError(Exception):
 
 
 class StageError(OSError):
-    """A stage could not be finished; the message names it and the reason. None of its output remains."""
+    """A stage could not be finished, or its folder is somebody else's; the message names the reason.
+
+    None of the output of the stage remains.
+    """

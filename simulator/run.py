@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,14 +16,15 @@ from feeds.spark import SHUFFLE_PARTITIONS
 from nearcast.version import installed_version
 from safe_region.earth.frame import Frame
 from simulator import schemas
-from simulator.files import Root
+from simulator.errors import StageError
+from simulator.files import Root, files_at
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import devices, loads, trajectories
 from simulator.parameters import SimulationParameters
 from simulator.parameters.movement import MovementParameters
 from simulator.parameters.workload import WorkloadParameters
 from simulator.spark_progress import followed
-from simulator.stages import Stages
+from simulator.stages import STAGES_FOLDER, Stages, require_own
 from simulator.tables import FILE_ROWS, read_table, write_slices, write_sorted, write_table
 from simulator.terrain import Terrain
 from simulator.workload.feeds import FEEDS_FOLDER, write_feeds
@@ -34,12 +36,38 @@ from simulator.workload.objects import (
     synthetic_objects,
 )
 from simulator.workload.subscriptions import subscriptions
+from simulator.world import WORLD_FILE
 
 _TASK_ROWS = 2_000_000
 """About the positions of a task: some seconds of work."""
 
+STAGES = frozenset({*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES, FEEDS_FOLDER})
+"""The names of all stages of simulations. A run removes the tables of those that it does not have."""
+
 Progress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total); a total of 0 is not known yet."""
+
+
+def require_own_folder(root: Root, inputs: Sequence[Path]) -> None:
+    """Require that a run may replace what has the name of a table or of `world.json` in its folder.
+
+    Parameters
+    ----------
+    root
+        The folder of the simulation.
+    inputs
+        The files that the run reads.
+
+    Raises
+    ------
+    StageError
+        If no simulation has written it, or it contains an input.
+    """
+    require_own(root, STAGES, inputs)
+    if files_at(root / WORLD_FILE).exists() and not files_at(root / STAGES_FOLDER).exists():
+        raise StageError(
+            f"out is {root}, must be another folder: no simulation has written its {WORLD_FILE}"
+        )
 
 
 def write_terrain(stages: Stages, terrain: Terrain) -> None:

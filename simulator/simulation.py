@@ -30,12 +30,12 @@ from simulator.errors import SimulationError
 from simulator.files import Root, files_at
 from simulator.maps import read_map, read_texts
 from simulator.parameters import SimulationParameters
-from simulator.run import Progress, Run, write_terrain
+from simulator.run import STAGES, Progress, Run, require_own_folder, write_terrain
 from simulator.session import SparkStart, session_of
 from simulator.stages import Stages
 from simulator.tables import check_table, read_table
 from simulator.terrain import Terrain
-from simulator.workload.feeds import FEEDS_FOLDER, append_feeds
+from simulator.workload.feeds import append_feeds
 from simulator.world import VERSION, WORLD_FILE, World, read_world, write_world
 
 _ALONE = SparkStart()
@@ -154,16 +154,21 @@ def simulate(
     JavaNotFoundError, ClusterError
         If Spark has to be started and there is no Java, or a cluster fails a check.
     StageError
-        If a table cannot be written; those before it are kept, and there is no `world.json`.
+        If a table cannot be written; those before it are kept, and there is no `world.json`. Or if the
+        folder has a folder with a table's name that no simulation has written, or one with a file that
+        the parameters name: nothing has been written or removed then.
     StorageError
         If there is no such file system, or an operation on it fails.
     """
     report = progress or (lambda _stage, _done, _total: None)
+    if isinstance(out_dir, Path):
+        require_own_folder(out_dir, parameters.input_files)
     terrain = _terrain(parameters, report)
     with ExitStack() as stack:
         report("spark", 0, 1)
         session = stack.enter_context(session_of(spark))
         root = root_of(out_dir, session)
+        require_own_folder(root, parameters.input_files)
         require_hosts(session, out_dir)
         report("spark", 1, 1)
         stages = Stages(root)
@@ -176,9 +181,7 @@ def simulate(
             run.feeds(feed_slice_s)
         if append_to is not None:
             append_feeds(root, session, append_to, report)
-        others = {*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES, FEEDS_FOLDER}
-        for name in others - stages.done.keys():
-            stages.remove(name)
+        stages.remove_others(STAGES)
         write_world(_world(parameters, terrain), root)
         return load(root)
 

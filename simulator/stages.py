@@ -4,16 +4,22 @@ The mark of a stage, `stages/<name>.json`, contains the key of the table (all in
 its numbers of rows and bytes, and the time it took. The mark is written atomically after the table. A
 table with a mark is therefore complete, even if the program was killed, without a rename of the folder.
 If files of a table are changed or removed, its stage runs again.
+
+`stages/<name>.started` exists while a stage writes or removes its table. A folder that has the name of a
+table, but neither file, belongs to somebody else. It is never removed.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +27,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from simulator.errors import StageError
-from simulator.files import Root, files_at, parquet_files
+from simulator.files import OnDisk, Root, files_at, parquet_files
+
+if TYPE_CHECKING:
+    from feeds.storage import Stored
 
 _CAUSED = "Caused by: "
 
@@ -54,7 +63,10 @@ class Mark:
     seconds: float
 
 
-_FAILURES = (OSError, pa.ArrowException, PySparkException, Py4JError)
+UNREADABLE = (pa.ArrowException, PySparkException, Py4JError)
+"""Errors for files that Arrow or Spark cannot read, or Spark cannot write."""
+
+_FAILURES = (OSError, *UNREADABLE)
 
 
 class Stages:
@@ -89,7 +101,8 @@ class Stages:
         Raises
         ------
         StageError
-            If it cannot be written; the folder is removed then.
+            If it cannot be written; the folder is removed then. Or if the folder exists and no stage has
+            written it.
         """
         folder = self._root / name
         found = read_mark(self._root, name)
@@ -97,6 +110,7 @@ class Stages:
             self.done[name] = found
             return found
         self.remove(name)
+        self._started(name).replace(b"")
         began_s = time.monotonic()
         try:
             rows = _seen(folder, make(folder))
@@ -106,20 +120,81 @@ class Stages:
         except BaseException as error:
             with suppress(*_FAILURES):
                 files_at(folder).remove()
+                self._started(name).remove()
             if isinstance(error, _FAILURES) and not isinstance(error, StageError):
-                raise StageError(f"{folder} cannot be written: {_reason(error)}") from error
+                raise StageError(f"{folder} cannot be written: {reason_of(error)}") from error
             raise
         self.done[name] = mark
         return mark
 
     def remove(self, name: str) -> None:
-        """Remove a table, its mark first."""
+        """Remove a table, its mark first.
+
+        Raises
+        ------
+        StageError
+            If no stage has written the folder.
+        """
+        require_own(self._root, [name])
+        folder, started = files_at(self._root / name), self._started(name)
+        if folder.exists():
+            started.replace(b"")
         (self._marks / f"{name}.json").remove()
-        files_at(self._root / name).remove()
+        folder.remove()
+        started.remove()
+
+    def remove_others(self, names: Iterable[str]) -> None:
+        """Remove those of some tables that are not of this run."""
+        for name in sorted(set(names) - self.done.keys()):
+            self.remove(name)
+
+    def _started(self, name: str) -> OnDisk | Stored:
+        return self._marks / f"{name}.started"
 
     def _write(self, name: str, mark: Mark) -> None:
         text = json.dumps(asdict(mark), indent=2) + "\n"
         (self._marks / f"{name}.json").replace(text.encode())
+        self._started(name).remove()
+
+
+def require_own(root: Root, names: Iterable[str], inputs: Sequence[Path] = ()) -> None:
+    """Require that a run may replace the folders of its tables.
+
+    Parameters
+    ----------
+    root
+        The folder of the simulation.
+    names
+        The names of the tables.
+    inputs
+        The files that the run reads.
+
+    Raises
+    ------
+    StageError
+        If a folder has the name of a table and no stage has written it, or an input is in such a folder.
+    """
+    marks, local = files_at(root / STAGES_FOLDER), _local(root)
+    for name in sorted(names):
+        marked = (marks / f"{name}.{ending}" for ending in ("json", "started"))
+        if files_at(root / name).exists() and not any(one.exists() for one in marked):
+            raise StageError(
+                f"out is {root}, must be another folder: the table {name} would replace {root / name}, "
+                "which no simulation has written"
+            )
+        for path in inputs:
+            if local is not None and path.resolve().is_relative_to((local / name).resolve()):
+                raise StageError(
+                    f"out is {root}, must be another folder: the table {name} would replace {path}"
+                )
+
+
+def _local(root: Root) -> Path | None:
+    """Return the path of a folder on this machine's disk; None if it is elsewhere."""
+    if isinstance(root, Path):
+        return root
+    parts = urlsplit(root.uri)
+    return Path(url2pathname(parts.path)) if parts.scheme == "file" else None
 
 
 def _seen(folder: Root, written: int | None) -> int:
@@ -133,8 +208,8 @@ def _seen(folder: Root, written: int | None) -> int:
     return found
 
 
-def _reason(error: Exception) -> str:
-    """Return the reason why a stage failed; for an error of Spark its cause."""
+def reason_of(error: Exception) -> str:
+    """Return the reason of an error in one line; for an error of Spark its cause."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     causes = [line for line in lines if line.startswith(_CAUSED)]
     return causes[-1].removeprefix(_CAUSED) if causes else lines[0]

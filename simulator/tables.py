@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation
@@ -10,6 +14,7 @@ from pyspark.sql import functions as F
 from simulator import schemas
 from simulator.errors import SimulationError
 from simulator.files import Root, files_at, parquet_files
+from simulator.stages import UNREADABLE, reason_of
 
 SORT_KEYS = {
     "roads": ("edge_id",),
@@ -28,6 +33,9 @@ FILE_ROWS = 1_000_000
 """About the rows of a file of a sorted table."""
 SLICE_FILES_MAX = 256
 """Slices that a task writes at a time; if there are more, Spark sorts the rest of its rows by slice."""
+
+_NAMES = "|".join((*schemas.TABLES, *schemas.MORE_TABLES, *schemas.TRACE_TABLES))
+_FILE_OF_TABLE = re.compile(rf"/({_NAMES})/(?:slice=\d+/)?[^/\s]+\.parquet")
 
 _WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
@@ -91,6 +99,23 @@ def _written(frame: DataFrame, folder: Root, *columns: str) -> int:
     observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
     observed.write.partitionBy(*columns).parquet(str(folder))
     return int(counted.get["rows"])
+
+
+@contextmanager
+def reading(root: Root) -> Iterator[None]:
+    """Convert errors of Spark and Arrow while tables are read.
+
+    Raises
+    ------
+    SimulationError
+        In their place; it names the table, if the error names its file.
+    """
+    try:
+        yield
+    except UNREADABLE as error:
+        found = _FILE_OF_TABLE.search(str(error))
+        where = str(root) if found is None else f"the table {found[1]} in {root} cannot be read"
+        raise SimulationError(f"{where}: {reason_of(error)}") from error
 
 
 def check_table(root: Root, name: str) -> int:

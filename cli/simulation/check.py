@@ -18,9 +18,10 @@ from cli.spark_options import SparkChoice, spark_options
 def check(folder: Path | str, spark: SparkChoice) -> None:
     """Check that a simulation is consistent. Exits with status 1 if it is not.
 
-    Every position lies on its road, no device is faster than road, class and device allow, ticks have no
-    gaps, turns are allowed, ids exist, and tables have as many rows as were created. Runs on Spark. The
-    FOLDER may be a URI of a file system that Spark supports.
+    Every position lies on a road that is open to the device, no device is faster than road, class and
+    device allow, ticks have no gaps, turns are allowed, ids exist and are unique, subscriptions are
+    within the limits of a server, and tables have as many rows as were created. Runs on Spark. The FOLDER
+    may be a URI of a file system that Spark supports.
     """
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
     from simulator.checks.check import check as run  # noqa: PLC0415

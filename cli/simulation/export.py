@@ -54,6 +54,7 @@ def export(
     from simulator.export.files import Format, write_features  # noqa: PLC0415
     from simulator.session import simulator_session  # noqa: PLC0415
     from simulator.simulation import SimulationError, load, root_of  # noqa: PLC0415
+    from simulator.tables import reading  # noqa: PLC0415
 
     target = out or local_folder(None, folder, "--out") / "export"
     with reported(SimulationError, JavaNotFoundError, OSError), bars() as report:
@@ -64,6 +65,7 @@ def export(
             world = load(root).world
             for number, table in enumerate(dict.fromkeys(tables)):
                 path = target / f"{table}{Format(kind).ending}"
-                count = write_features(features(session, root, world, table), Format(kind), path)
+                with reading(root):
+                    count = write_features(features(session, root, world, table), Format(kind), path)
                 report("export", number + 1, len(tables))
                 click.echo(f"{path}: {count} features")

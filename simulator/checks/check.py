@@ -16,6 +16,7 @@ from simulator.checks.steps import STEP_RULES, Turns, joints, runs
 from simulator.files import Root, files_at
 from simulator.simulation import Simulation
 from simulator.stages import read_mark, row_count
+from simulator.tables import reading
 
 Progress = Callable[[str, int, int], None]
 
@@ -49,7 +50,17 @@ def check(simulation: Simulation, spark: SparkSession, progress: Progress | None
         The session.
     progress
         Called as progress(stage, done, total).
+
+    Raises
+    ------
+    SimulationError
+        If a table cannot be read.
     """
+    with reading(simulation.path):
+        return _findings(simulation, spark, progress)
+
+
+def _findings(simulation: Simulation, spark: SparkSession, progress: Progress | None) -> list[Finding]:
     report = progress or (lambda _stage, _done, _total: None)
     path, world = simulation.path, simulation.world
     more = frozenset(name for name in schemas.MORE_TABLES if files_at(path / name).is_folder())
@@ -75,8 +86,10 @@ def check(simulation: Simulation, spark: SparkSession, progress: Progress | None
 def _counts(path: Root, more: frozenset[str]) -> list[Finding]:
     """Compare the number of rows of each table with the number recorded when it was made."""
     found = []
-    for name in (*schemas.TABLES, *sorted(more)):
-        rows, mark = row_count(path / name), read_mark(path, name)
+    of_traces = (name for name in schemas.TRACE_TABLES if files_at(path / name).is_folder())
+    for name in (*schemas.TABLES, *sorted(more), *of_traces):
+        with reading(path / name):
+            rows, mark = row_count(path / name), read_mark(path, name)
         is_wrong = mark is None or mark.rows != rows
         found.append(Finding(f"{name}: as many rows as its stage wrote", rows, int(is_wrong)))
     return found

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from safe_region.earth.frame import Frame
-from simulator.network.traffic import DEVICE_CLASSES
+from simulator.network.traffic import DEVICE_CLASSES, TRACE_CLASS
 from simulator.world import World
 
 OFF_EDGE_M_MAX = 1.0
@@ -17,12 +17,13 @@ _TOLERANCE = 1.0 + 1e-6
 
 POINT_RULES = (
     "positions: device_id is in devices",
-    "positions: edge_id is in roads",
+    "positions: edge_id is in roads, null only for traces",
     "positions: at most 1 m from their road",
     "positions: within the area",
     "positions: no faster than road and class allow",
     "positions: no faster than the device may be",
     "positions: tick within the run, and in its slice",
+    "positions: on roads that are open to the class",
 )
 """Rule i is bit i of the column `faults`."""
 
@@ -53,6 +54,7 @@ def judged_points(
     known = devices.select("device_id", "device_class", "speed_mps_max", is_known)
     on = roads.select(
         "edge_id",
+        "road_class",
         F.col("speed_mps").alias("road_mps"),
         "length_m",
         *_plane(frame, "source", "from"),
@@ -104,17 +106,25 @@ def _rules(world: World) -> tuple[Column, ...]:
     is_within = F.col("lon").between(area.lon_min, area.lon_max)
     is_within &= F.col("lat").between(area.lat_min, area.lat_max)
     velocity = float(world.parameters.get("velocity") or 1.0)
-    factor = F.lit(None).cast("double")
-    for one in DEVICE_CLASSES:
-        is_one = F.col("device_class").rlike(f"^{one.name}(-[0-9]+)?$")
-        factor = F.when(is_one, F.lit(one.factor)).otherwise(factor)
-    tick = F.col("tick")
+    factor, is_trace = _factor(), F.col("device_class") == TRACE_CLASS
+    edge, tick = F.col("edge_id"), F.col("tick")
     return (
         F.col("is_known").isNull(),
-        F.col("edge_id").isNotNull() & F.col("length_m").isNull(),
+        F.when(edge.isNull(), ~is_trace).otherwise(F.col("length_m").isNull()),
         off_m > OFF_EDGE_M_MAX,
         ~is_within,
         F.col("speed_mps") > F.col("road_mps") * factor * F.lit(velocity * _TOLERANCE),
         (F.col("speed_mps") < 0.0) | (F.col("speed_mps") > F.col("speed_mps_max") * F.lit(_TOLERANCE)),
         ~tick.between(0, world.tick_count - 1) | (F.floor(tick / world.slice_ticks) != F.col("slice")),
+        F.col("length_m").isNotNull() & ~is_trace & factor.isNull(),
     )
+
+
+def _factor() -> Column:
+    """Return by what the speed of the road is multiplied for the class; null if it is closed to it."""
+    factor = F.lit(None).cast("double")
+    for one in DEVICE_CLASSES:
+        is_one = F.col("device_class").rlike(f"^{one.name}(-[0-9]+)?$")
+        is_open = F.col("road_class").isin([road.value for road in one.roads])
+        factor = F.when(is_one & is_open, F.lit(one.factor)).otherwise(factor)
+    return factor

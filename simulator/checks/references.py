@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from nearcast.limits import DEFAULT_LIMITS as LIMITS
+from simulator.workload.objects import keyword_counts
+from simulator.workload.subscriptions import TOP_K
 from simulator.world import World
 
 Read = Callable[[str], DataFrame]
@@ -35,12 +38,41 @@ def reference_rules(read: Read, world: World, more: frozenset[str]) -> Iterator[
     for column in ("edge_id_from", "edge_id_to"):
         named = read("restrictions").select(F.col(column).alias("edge_id"))
         yield f"restrictions: {column} is in roads", _without(named, edges, "edge_id")
-    wanted = read("subscriptions")
-    yield "subscriptions: device_id is in devices", _without(wanted, devices, "device_id")
     if "loads" in more:
         yield "loads: edge_id is in roads", _without(read("loads"), edges, "edge_id")
+    yield "places: place_id is unique", _repeated(read("places"), "place_id")
     yield "places: within the area", read("places").where(~_is_within(world))
-    published = read("objects")
+    yield from _subscription_rules(read("subscriptions"), devices)
+    yield from _object_rules(read("objects"), world)
+    yield "idf: as many objects as have the keyword", _miscounted(read("idf"), read("objects"))
+
+
+def _subscription_rules(wanted: DataFrame, devices: DataFrame) -> Iterator[tuple[str, DataFrame]]:
+    yield "subscriptions: device_id is in devices", _without(wanted, devices, "device_id")
+    yield (
+        "subscriptions: device_id and subscription_id are unique",
+        _repeated(wanted, "device_id", "subscription_id"),
+    )
+    is_top_k = F.col("kind") == TOP_K
+    for what, is_right in (
+        ("keywords", F.size("keywords").between(1, LIMITS.subscription_keywords_max)),
+        ("k", F.col("k").between(1, LIMITS.k_max)),
+        ("alpha", F.col("alpha").between(LIMITS.alpha_min, LIMITS.alpha_max)),
+    ):
+        broken = wanted.where(is_top_k & ~F.coalesce(is_right, F.lit(False)))
+        yield f"subscriptions: {what} of top-k ones within the limits", broken
+    radius_m = F.col("radius_m")
+    yield (
+        "subscriptions: radius_m within the limits",
+        wanted.where((radius_m <= 0.0) | F.isnan(radius_m) | (radius_m > LIMITS.range_m_max)),
+    )
+
+
+def _object_rules(published: DataFrame, world: World) -> Iterator[tuple[str, DataFrame]]:
+    yield (
+        "objects: object_key and publish_ms are unique",
+        _repeated(published, "object_key", "publish_ms"),
+    )
     yield "objects: within the area", published.where(~_is_within(world))
     run_ms = world.seconds * 1000
     yield "objects: published within the run", published.where(~F.col("publish_ms").between(0, run_ms))
@@ -61,5 +93,12 @@ def _without(table: DataFrame, others: DataFrame, column: str) -> DataFrame:
     return table.join(others, on=column, how="left_anti")
 
 
-def _repeated(table: DataFrame, column: str) -> DataFrame:
-    return table.groupBy(column).count().where(F.col("count") > 1)
+def _repeated(table: DataFrame, *columns: str) -> DataFrame:
+    return table.groupBy(*columns).count().where(F.col("count") > 1)
+
+
+def _miscounted(idf: DataFrame, published: DataFrame) -> DataFrame:
+    """Return the keywords with another number of objects, and those that only one side has."""
+    counted = keyword_counts(published).withColumnRenamed("objects", "found")
+    joined = idf.join(counted, on="keyword", how="full_outer")
+    return joined.where(~F.col("objects").eqNullSafe(F.col("found")))

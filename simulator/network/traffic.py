@@ -85,6 +85,9 @@ class DeviceClass:
     candidates: int
 
 
+TRACE_CLASS = "trace"
+"""The class of all devices of traces, which do not contain the kind of vehicle."""
+
 DEVICE_CLASSES = (
     DeviceClass("car", 0.9, 36.0, _FOR_ALL | {RoadClass.MOTORWAY}, candidates=1),
     DeviceClass("bicycle", 0.5, 5.5, _FOR_ALL | {RoadClass.CYCLEWAY}, candidates=4),

@@ -52,6 +52,12 @@ class PlaceParameters(Parameters):
         description="Points of interest of the generated city, or of a road network without any.",
     )
 
+    @property
+    def input_files(self) -> tuple[Path, ...]:
+        """The files that these parameters name."""
+        named = (self.map_file, self.places_file, self.texts_file)
+        return tuple(path for path in named if path is not None)
+
     @field_validator("name")
     @classmethod
     def _require_text(cls, name: str | None) -> str | None:

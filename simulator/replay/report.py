@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass, field
 
 from nearcast import Counters
@@ -125,8 +127,9 @@ class ReplayReport:
         return self.per_device_hour(self.counters.reports)
 
     def per_device_hour(self, count: float) -> float:
-        """Return a count of the run per device and hour."""
-        hours = self.devices * self.simulated_s / 3600.0
+        """Return a count of the run per device and hour in which devices had positions."""
+        # A device moves at each tick after its first one, up to its last.
+        hours = self.counters.moves * self.timeline.period_s / 3600.0
         return count / hours if hours else 0.0
 
     @property
@@ -142,6 +145,11 @@ class ReplayReport:
     def latency_ms(self, share: float) -> float:
         """Return a quantile of the publish-to-device latency; NaN if nothing was delivered."""
         return self.latencies.quantile_ms(share)
+
+    def json(self) -> str:
+        """Return the measurements as JSON; those without a value are null."""
+        found = {name: None if math.isnan(one) else one for name, one in self.figures().items()}
+        return json.dumps(found, indent=2, allow_nan=False) + "\n"
 
     def figures(self) -> dict[str, float]:
         """Return the measurements of a run by name."""

@@ -108,8 +108,8 @@ def _filled(axes: Axes, times: Floats, values: Floats, color: str) -> None:
 
 def _reports(report: ReplayReport) -> Chart:
     timeline = report.timeline
-    devices = np.maximum(np.array(timeline.column("devices")[1:]), 1)
-    rates = _gains(timeline, "reports") / devices / (_steps_s(timeline) / _HOUR_S)
+    hours = np.maximum(_gains(timeline, "moves"), 1.0) * timeline.period_s / _HOUR_S
+    rates = _gains(timeline, "reports") / hours
 
     def draw(axes: Axes) -> None:
         _filled(axes, _over_time(axes, timeline), rates, theme.FIRST)

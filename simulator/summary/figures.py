@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from safe_region.earth.frame import Frame
 from simulator import schemas
 from simulator.simulation import Simulation
+from simulator.tables import reading
 
 MOVING_MPS_MIN = 0.5
 """A slower device stands: receivers of real traces are never quite still."""
@@ -32,8 +33,8 @@ _TIME_BINS_MAX = 400
 _CELLS = 400
 """Cells of the map along its longer side."""
 
-_SAMPLE_ROWS = 3_000_000
-_SAMPLE_DEVICES_MIN = 200
+SAMPLE_ROWS = 3_000_000
+"""About the positions of the sample of devices."""
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -95,12 +96,23 @@ class Figures:
 
 
 def figures(simulation: Simulation, spark: SparkSession) -> Figures:
-    """Compute the figures of a simulation: three passes over the positions, and a sample of devices."""
+    """Compute the figures of a simulation: three passes over the positions, and a sample of devices.
+
+    Raises
+    ------
+    SimulationError
+        If a table cannot be read.
+    """
+    with reading(simulation.path):
+        return _figures(simulation, spark)
+
+
+def _figures(simulation: Simulation, spark: SparkSession) -> Figures:
     path = str(simulation.path / "trajectories")
     moved = spark.read.schema(schemas.TRAJECTORIES).parquet(path)
     devices = spark.read.schema(schemas.DEVICES).parquet(str(simulation.path / "devices"))
     times_s, present, moving = _load(moved, simulation)
-    trips_m, trips_s = trips(_sample(moved, simulation), simulation)
+    trips_m, trips_s = trips(sample(moved, devices, simulation), simulation)
     return Figures(
         _classes(moved, devices, simulation),
         times_s,
@@ -189,14 +201,25 @@ def _cells(moved: DataFrame, simulation: Simulation) -> Longs:
     return found
 
 
-def _sample(moved: DataFrame, simulation: Simulation) -> pa.Table:
-    """Return all positions of some devices, those with small hashes."""
-    devices, rows = (max(1, simulation.row_count(name)) for name in ("devices", "trajectories"))
-    wanted = max(_SAMPLE_DEVICES_MIN, _SAMPLE_ROWS * devices // rows)
-    shares = 1_000_000
-    limit = min(shares, -(-wanted * shares // devices))
-    chosen = F.pmod(F.xxhash64("device_id"), F.lit(shares)) < limit
-    return moved.where(chosen).select("device_id", "tick", "lon", "lat", "speed_mps").toArrow()
+def sample(
+    moved: DataFrame, devices: DataFrame, simulation: Simulation, rows_max: int = SAMPLE_ROWS
+) -> pa.Table:
+    """Return all positions of some devices, those with small hashes.
+
+    Parameters
+    ----------
+    moved, devices
+        The trajectories and the devices.
+    simulation
+        The simulation, which has the numbers of their rows.
+    rows_max
+        About the maximum number of positions: as many devices as have so many on average, at least one.
+    """
+    device_count, row_count = (max(1, simulation.row_count(one)) for one in ("devices", "trajectories"))
+    wanted = max(1, rows_max * device_count // row_count)
+    ordered = devices.select("device_id").orderBy(F.xxhash64("device_id"), "device_id")
+    found = moved.join(F.broadcast(ordered.limit(wanted)), on="device_id", how="left_semi")
+    return found.select("device_id", "tick", "lon", "lat", "speed_mps").toArrow()
 
 
 def trips(rows: pa.Table, simulation: Simulation) -> tuple[Floats, Floats]:

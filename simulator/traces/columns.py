@@ -45,6 +45,9 @@ SECONDS_MAX, MS_MAX = 1e11, 1e14
 a column has no unit. The first is the year 5138 in seconds, and March 1973 in milliseconds."""
 
 
+_DATED = r"^\s*\d{4}-"
+
+
 class Meaning(NamedTuple):
     """The column for each quantity; None if there is none.
 
@@ -117,7 +120,8 @@ def time_ms(name: str, kind: str) -> Column:
     of_number = F.when(is_time, F.round(found).cast("long"))
     if kind != "string":
         return of_number
-    of_text = F.unix_millis(column.try_cast("timestamp"))
+    # Spark gives a text with only a time of day the day on which it runs.
+    of_text = F.when(column.rlike(_DATED), F.unix_millis(column.try_cast("timestamp")))
     return F.when(number.isNotNull(), of_number).otherwise(of_text)
 
 

@@ -30,7 +30,14 @@ _HEADER_BYTES = 1 << 16
 _ROWS = 50_000
 """Points of a GPX file in a batch."""
 
-_ROW_INDEX = "row of the file"
+SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.legacy.parquet.nanosAsLong": "true"}
+"""The settings of a session that reads points: times without a zone are UTC, and Spark, which has no
+timestamps in nanoseconds, reads them as numbers."""
+
+_BLOCK, _ROW_INDEX = "block of the file", "row of the file"
+
+_IGNORED, _PATTERNS = ("_", "."), "*?[]{}\\"
+"""Spark ignores files whose names begin with the first, and takes paths with the others as patterns."""
 
 _LINES_MAX, _PLACES_MAX = 2**33, 2**20
 """Of a block of a file, and of a line with a whole trip. Spark's ids of rows have the task above."""
@@ -42,7 +49,7 @@ def read_points(spark: SparkSession, paths: Sequence[Path], options: TraceOption
     Parameters
     ----------
     spark
-        The session; its time zone must be UTC.
+        The session, with `SETTINGS`.
     paths
         The files.
     options
@@ -70,14 +77,16 @@ def check_files(paths: Sequence[Path]) -> None:
     Raises
     ------
     TraceError
-        If one is missing, empty or of no known kind, or has the name of another.
+        If one is missing, empty or of no known kind, has the name of another, or a path that Spark would
+        not take literally.
     """
-    names = [path.name for path in paths]
-    for path in paths:
+    names = [source_name(path) for path in paths]
+    for path, name in zip(paths, names, strict=True):
         _check(path)
-        if names.count(path.name) > 1:
+        if names.count(name) > 1:
             raise TraceError(
-                f"{path.name} is the name of several files: file names must distinguish traces"
+                f"{name} is the name of several files, apart from their suffixes: file names must "
+                "distinguish traces"
             )
 
 
@@ -143,6 +152,12 @@ def _check(path: Path) -> None:
         )
     if path.stat().st_size == 0:
         raise TraceError(f"{path} is empty")
+    where = path.resolve()
+    if where.name.startswith(_IGNORED) or ":" in where.name or set(_PATTERNS).intersection(str(where)):
+        raise TraceError(
+            f"the path is {where}, must be without any of {_PATTERNS}, and its last part must "
+            "have no : and not begin with _ or a dot: rename the file"
+        )
 
 
 def _frames(spark: SparkSession, paths: Sequence[Path], options: TraceOptions) -> Iterator[DataFrame]:
@@ -210,13 +225,25 @@ def _read_parquet(spark: SparkSession, path: Path, options: TraceOptions) -> Dat
     names = _parquet_names(path, options)
     meaning = meaning_of(path, names)
     frame = spark.read.parquet(_url(path))
-    row = F.col("_metadata.row_index").alias(_ROW_INDEX)
-    # Names may come from --columns: the first that fits counts, and others need not be unique.
+    found = frame.select(*_used(frame, names, meaning), F.col("_metadata.row_index").alias(_ROW_INDEX))
+    if pa.types.is_timestamp(pq.read_schema(path).field(names.index(meaning.time)).type):
+        found = _with_timestamps(found, meaning.time)
+    place = (F.lit(0).cast("long"), F.col(_ROW_INDEX))
+    return _points(found, meaning, path, place, options)
+
+
+def _used(frame: DataFrame, names: Sequence[str], meaning: Meaning) -> list[Column]:
+    """Return the columns that have a meaning under their names: of equal names, the first counts."""
     used = [names.index(name) for name in dict.fromkeys(meaning) if name is not None]
     escaped = [frame.columns[number].replace("`", "``") for number in used]
-    columns = [F.col(f"`{old}`").alias(names[new]) for old, new in zip(escaped, used, strict=True)]
-    place = (F.lit(0).cast("long"), F.col(_ROW_INDEX))
-    return _points(frame.select(*columns, row), meaning, path, place, options)
+    return [F.col(f"`{old}`").alias(names[new]) for old, new in zip(escaped, used, strict=True)]
+
+
+def _with_timestamps(frame: DataFrame, name: str) -> DataFrame:
+    """Convert timestamps in nanoseconds, which Spark reads as numbers; others are unchanged."""
+    if dict(frame.dtypes)[name] != "bigint":
+        return frame
+    return frame.withColumn(name, F.timestamp_micros(F.expr(f"`{name}` div 1000")))
 
 
 def _parquet_names(path: Path, options: TraceOptions) -> list[str]:
@@ -253,11 +280,13 @@ def _read_text(spark: SparkSession, path: Path, options: TraceOptions) -> DataFr
     separator, names = _text_names(path, options)
     reader = spark.read.option("sep", separator).option("mode", "PERMISSIVE").option("escape", '"')
     meaning = meaning_of(path, names)
-    unique = [name if names.count(name) == 1 else f"{name} {i}" for i, name in enumerate(names)]
-    schema = ", ".join(f"`{name.replace('`', '')}` string" for name in unique)
+    schema = ", ".join(f"c{number} string" for number in range(len(names)))
     frame = reader.option("header", options.columns is None).schema(schema).csv(_url(path))
-    place = (F.col("_metadata.file_block_start"), F.monotonically_increasing_id())
-    return _points(frame, meaning, path, place, options)
+    block = F.col("_metadata.file_block_start").alias(_BLOCK)
+    found = frame.select(
+        *_used(frame, names, meaning), block, F.monotonically_increasing_id().alias(_ROW_INDEX)
+    )
+    return _points(found, meaning, path, (F.col(_BLOCK), F.col(_ROW_INDEX)), options)
 
 
 def _points(

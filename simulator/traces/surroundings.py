@@ -14,11 +14,10 @@ from pyspark.sql import functions as F
 from safe_region.earth.frame import LATITUDE_MAX_DEG, LONGITUDE_MAX_DEG, Area, Frame
 from simulator import schemas
 from simulator.city.places import described
-from simulator.maps import read_texts
 from simulator.maps.placement import SPAN_DEG_MAX
 from simulator.maps.reading import area_about
 from simulator.parameters.traces import TraceParameters
-from simulator.terrain import Terrain
+from simulator.terrain import Terrain, Texts
 from simulator.traces.cleaning import has_position, is_in_time
 from simulator.traces.errors import TraceError
 from simulator.traces.points import ORDER, Verdict
@@ -146,7 +145,9 @@ def _text(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def bare_terrain(points: DataFrame, area: Area, parameters: TraceParameters, name: str) -> Terrain:
+def bare_terrain(
+    points: DataFrame, area: Area, parameters: TraceParameters, name: str, texts: Texts | None
+) -> Terrain:
     """Return the terrain of traces without a map: no roads, places drawn from the points of traces.
 
     Parameters
@@ -156,9 +157,11 @@ def bare_terrain(points: DataFrame, area: Area, parameters: TraceParameters, nam
     area
         Their area.
     parameters
-        Seed, texts, number of places.
+        Seed and number of places.
     name
         A display name.
+    texts
+        The texts that are published in place of words of places; None for none.
     """
     frame = Frame.of(area)
     order = F.xxhash64(F.lit(parameters.seed), "source", *ORDER, "lon", "lat")
@@ -172,9 +175,6 @@ def bare_terrain(points: DataFrame, area: Area, parameters: TraceParameters, nam
     ids = np.arange(drawn.num_rows)
     xs_m = (drawn["lon"].to_numpy() - frame.lon0_deg) * frame.x_m_per_deg
     ys_m = (drawn["lat"].to_numpy() - frame.lat0_deg) * frame.y_m_per_deg
-    texts = None
-    if parameters.texts_file is not None:
-        texts = read_texts(parameters.texts_file, area, parameters.seed)
     return Terrain(
         name=parameters.name or name,
         area=area,

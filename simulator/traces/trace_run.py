@@ -21,15 +21,17 @@ from nearcast.version import installed_version
 from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.files import Root, files_at
+from simulator.maps import read_texts
 from simulator.network.graph import Graph
+from simulator.network.traffic import TRACE_CLASS
 from simulator.parameters import SimulationParameters
 from simulator.parameters.movement import DEVICES_MAX, SLICE_ROWS
 from simulator.parameters.traces import START, TraceOptions, TraceParameters
-from simulator.run import Progress, Run, write_terrain
+from simulator.run import STAGES, Progress, Run, write_terrain
 from simulator.simulation import Simulation, load
 from simulator.stages import Stages
 from simulator.tables import write_slices, write_sorted
-from simulator.terrain import Terrain
+from simulator.terrain import Terrain, Texts
 from simulator.traces.cleaning import cleaned
 from simulator.traces.errors import TraceError
 from simulator.traces.matching.matcher import Matcher
@@ -38,11 +40,7 @@ from simulator.traces.points import POINTS, Verdict
 from simulator.traces.reading import read_points, source_name
 from simulator.traces.sampling import sampled
 from simulator.traces.surroundings import bare_terrain, checked_area, survey
-from simulator.workload.feeds import FEEDS_FOLDER
 from simulator.world import WORLD_FILE, World, write_world
-
-DEVICE_CLASS = "trace"
-"""The class of all devices: traces do not contain the kind of vehicle."""
 
 _STEP_MS_MIN, _STEP_MS_MAX = 100, 3_600_000
 _SECOND_MS = 1_000
@@ -106,6 +104,7 @@ class TraceRun:
         raw = read_points(self._spark, self._paths, self._parameters)
         found_area = checked_area(survey(raw, self._parameters), self._paths, self._parameters)
         area = found_area if terrain is None else terrain.area
+        texts = self._texts(area) if terrain is None else terrain.texts
         self._report("read", 1, 1)
         # The files have been checked now, and nothing has been removed.
         stages = Stages(self._root)
@@ -116,7 +115,7 @@ class TraceRun:
         clock = self._clock(points)
         devices, short = self._pieces(stages, points, verdicts, clock)
         if terrain is None:
-            terrain = bare_terrain(points, area, self._parameters, source_name(self._paths[0]))
+            terrain = bare_terrain(points, area, self._parameters, source_name(self._paths[0]), texts)
         write_terrain(stages, terrain)
         world = self._world(terrain, clock)
         self._require_arrivals(world)
@@ -130,8 +129,7 @@ class TraceRun:
             stages,
             self._report,
         ).workload()
-        for name in {*schemas.TABLES, "texts", FEEDS_FOLDER} - stages.done.keys():
-            stages.remove(name)
+        stages.remove_others(STAGES)
         write_world(world, self._root)
         ours = ("points", "traces", "devices", "trajectories")
         return TraceReport(
@@ -144,6 +142,11 @@ class TraceRun:
             short,
             sum(stages.done[name].seconds for name in ours),
         )
+
+    def _texts(self, area: Area) -> Texts | None:
+        """Read the file of texts, if there is one."""
+        path = self._parameters.texts_file
+        return None if path is None else read_texts(path, area, self._parameters.seed)
 
     def _points(self, stages: Stages, raw: DataFrame, area: Area) -> None:
         options = {name: getattr(self._parameters, name) for name in TraceOptions.model_fields}
@@ -279,7 +282,7 @@ class TraceRun:
         def write_devices(folder: Root) -> int:
             columns = (
                 "device_id",
-                F.lit(DEVICE_CLASS).alias("device_class"),
+                F.lit(TRACE_CLASS).alias("device_class"),
                 limit.alias("speed_mps_max"),
             )
             return write_sorted(pieces.select(*columns), "devices", folder)

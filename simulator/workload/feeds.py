@@ -2,8 +2,8 @@
 
 Objects are published, retracted and replaced as in the table of objects; a replacement is another object,
 and the one before is retracted at the same time. Top-k subscriptions are stationary: those that move with
-their devices stay at the devices' start. Boolean subscriptions are included if their range is fixed in
-place. The reader chooses windows.
+their devices stay at the devices' first position. Boolean subscriptions are included if their range is
+fixed in place. The reader chooses windows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def write_feeds(folder: Root, start_ms: int, spark: SparkSession, slice_s: int) 
     target = folder / FEEDS_FOLDER
     files_at(target).remove()
     started = F.lit(start_ms)
-    begin = table("trajectories").where(F.col("tick") == 0).select("device_id", "lon", "lat")
+    at = (F.min_by(name, "tick").alias(name) for name in ("lon", "lat"))
+    begin = table("trajectories").groupBy("device_id").agg(*at)
     wanted = _subscriptions(table("subscriptions"), begin, started)
     _write(wanted.withColumn("slice", F.lit(0)), target, "subscriptions")
     number = F.ceil((F.col("time_ms") - started) / F.lit(1000 * slice_s)).cast("int")
@@ -138,10 +139,12 @@ def _subscriptions(wanted: DataFrame, begin: DataFrame, start_ms: Column) -> Dat
     """Return top-k subscriptions with their places, and those with fixed ranges."""
     is_fixed = F.col("center").isNotNull() | F.col("bounds").isNotNull()
     at = F.coalesce("place", "center")
+    lon, lat = (F.coalesce(F.get(at, F.lit(i)), one) for i, one in enumerate(("lon", "lat")))
     device = F.regexp_extract("device_id", r"(\d+)$", 1).cast("long")
     return (
         wanted.where((F.col("kind") == TOP_K) | is_fixed)
-        .join(begin, on="device_id", how="inner")
+        .join(begin, on="device_id", how="left")
+        .where(lon.isNotNull() | F.col("bounds").isNotNull())
         .select(
             F.lit(SUBSCRIBE).alias("action"),
             (device * _IDS_PER_DEVICE + F.col("subscription_id")).alias("subscription_id"),
@@ -151,8 +154,8 @@ def _subscriptions(wanted: DataFrame, begin: DataFrame, start_ms: Column) -> Dat
             "k",
             "alpha",
             "similarity",
-            F.coalesce(F.get(at, F.lit(0)), "lon").alias("lon"),
-            F.coalesce(F.get(at, F.lit(1)), "lat").alias("lat"),
+            lon.alias("lon"),
+            lat.alias("lat"),
             "expression",
             "radius_m",
             "bounds",

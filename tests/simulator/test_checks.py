@@ -97,6 +97,10 @@ PLANTED = [
             "objects",
             lambda t: put(t, "retract_ms", [8], lambda _: -1),
         ),
+        "idf: as many objects as have the keyword": (
+            "idf",
+            lambda t: put(t.slice(1), "objects", [4], lambda _: 0),
+        ),
     },
     {
         POINT_RULES[5]: ("devices", lambda t: put(t, "speed_mps_max", range(23), lambda _: 1.0)),
@@ -107,8 +111,43 @@ PLANTED = [
         ),
         "roads: edge_id is unique": ("roads", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
         "roads: length and speed above 0": ("roads", lambda t: put(t, "speed_mps", [3], lambda _: 0.0)),
+        POINT_RULES[1]: ("trajectories", lambda t: put(t, "edge_id", range(9), lambda _: None)),
+        POINT_RULES[7]: (
+            "roads",
+            lambda t: put(t, "road_class", range(len(t)), lambda _: "footway"),
+        ),
+        "places: place_id is unique": ("places", lambda t: pa.concat_tables([t, t.slice(0, 1)])),
+        "objects: object_key and publish_ms are unique": (
+            "objects",
+            lambda t: pa.concat_tables([t, t.slice(3, 1)]),
+        ),
+        "subscriptions: device_id and subscription_id are unique": (
+            "subscriptions",
+            lambda t: pa.concat_tables([t, t.slice(len(t) - 1)]),
+        ),
+        "subscriptions: keywords of top-k ones within the limits": (
+            "subscriptions",
+            lambda t: put(t, "keywords", [first_with(t, "keywords")], lambda _: []),
+        ),
+        "subscriptions: k of top-k ones within the limits": (
+            "subscriptions",
+            lambda t: put(t, "k", [first_with(t, "k")], lambda _: -5),
+        ),
+        "subscriptions: alpha of top-k ones within the limits": (
+            "subscriptions",
+            lambda t: put(t, "alpha", [first_with(t, "alpha")], lambda _: 7.0),
+        ),
+        "subscriptions: radius_m within the limits": (
+            "subscriptions",
+            lambda t: put(t, "radius_m", [first_with(t, "radius_m")], lambda _: -1.0),
+        ),
     },
 ]
+
+
+def first_with(table, column):
+    """The first row in which the column is not null."""
+    return table[column].is_valid().index(True).as_py()
 
 
 def far_from(table, row):
@@ -171,6 +210,25 @@ def test_the_command_prints_broken_rules(folder, monkeypatch, spark):
     result = CliRunner().invoke(app, ["simulate", "check", str(folder)])
     assert result.exit_code == 1
     assert "world.json is missing" in result.output
+
+
+def test_damaged_data_is_an_error_that_names_the_table(folder, monkeypatch, spark):
+    """Footers are intact, so the damage is found only when rows are read."""
+    from contextlib import nullcontext  # noqa: PLC0415
+
+    monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
+    for name in ("roads", "trajectories"):
+        for path in (folder / name).rglob("*.parquet"):
+            content = path.read_bytes()
+            path.write_bytes(content[:4] + bytes(200) + content[204:])
+    for command, name, *more in (
+        ("check", "roads"),
+        ("describe", "trajectories"),
+        ("export", "roads", "--table=roads"),
+    ):
+        result = CliRunner().invoke(app, ["simulate", command, str(folder), *more])
+        assert result.exit_code == 1
+        assert f"Error: the table {name} in {folder} cannot be read: " in result.output, result.output
 
 
 def judged_batch(rows):

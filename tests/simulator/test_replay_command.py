@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import nearcast
+from cli.app import app
 from nearcast import GeoObject
 from server.settings import load_settings
 from tests.support.servers import serving
@@ -43,7 +45,7 @@ async def server(simulation):
 
 
 async def test_output_and_files(simulation, server, tmp_path):
-    figures, picture = tmp_path / "figures.json", tmp_path / "map.png"
+    figures, picture = tmp_path / "new" / "figures.json", tmp_path / "map.png"
     status, lines = await replay(simulation, server, f"--json={figures}", f"--map={picture}")
     assert status == 0
     found = json.loads(figures.read_text())
@@ -63,6 +65,16 @@ async def test_output_and_files(simulation, server, tmp_path):
     assert found["reports"] < found["moves"]
     assert found["publish_to_device_p50_ms"] <= found["publish_to_device_p99_ms"]
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_file_that_cannot_be_written_is_reported_before_the_replay(simulation, tmp_path):
+    (tmp_path / "file").write_text("x")
+    target = tmp_path / "file" / "figures.json"
+    arguments = ["replay", str(simulation.path), "--server=127.0.0.1:1", f"--json={target}"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert str(tmp_path / "file") in result.output
+    assert "127.0.0.1" not in result.output
 
 
 async def test_a_single_wrong_list_is_a_failure(simulation, server):

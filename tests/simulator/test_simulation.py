@@ -8,6 +8,7 @@ import pytest
 
 from simulator import schemas
 from simulator.simulation import VERSION, SimulationError, load, simulate
+from simulator.stages import Stages
 from tests.simulator.conftest import SMALL
 
 
@@ -57,7 +58,7 @@ def test_the_world_describes_the_simulation(simulation):
 def test_other_files_in_the_folder_are_left_alone(folder, spark):
     (folder / "notes.txt").write_text("mine")
     (folder / "roads" / "stale.parquet").write_text("old")
-    (folder / "points").mkdir()  # of traces
+    Stages(folder).run("points", {}, lambda points: points.mkdir())  # of traces
     simulate(SMALL, folder, spark=spark, partitions=2)
     assert (folder / "notes.txt").read_text() == "mine"
     assert not (folder / "roads" / "stale.parquet").exists()

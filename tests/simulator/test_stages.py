@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,12 +20,15 @@ from simulator.city import generate_city
 from simulator.errors import StageError
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import loads, trajectories
+from simulator.session import SparkStart
 from simulator.simulation import SimulationError, load, simulate
 from simulator.stages import Stages, read_mark
 from simulator.tables import SORT_KEYS
 from tests.simulator.conftest import SMALL
 
 TABLE = pa.table({"x": [1, 2, 3]})
+NO_SPARK = SparkStart("nowhere")
+"""A session that cannot start."""
 
 
 def write(folder):
@@ -43,7 +47,7 @@ def test_a_stage_that_is_complete_is_not_repeated(tmp_path):
     assert read_mark(tmp_path, "table") == mark
 
 
-@pytest.mark.parametrize("damage", ["key", "file", "longer", "more", "mark", "torn mark", "folder"])
+@pytest.mark.parametrize("damage", ["key", "file", "longer", "more", "torn mark", "folder"])
 def test_whatever_is_not_the_very_same_is_made_again(tmp_path, damage):
     Stages(tmp_path).run("table", {"seed": 1}, write)
     key = {"seed": 2 if damage == "key" else 1}
@@ -56,8 +60,6 @@ def test_whatever_is_not_the_very_same_is_made_again(tmp_path, damage):
         (folder / "part-0.parquet").write_bytes(b"x")
     if damage == "more":
         (folder / "stale.parquet").write_bytes(b"x")
-    if damage == "mark":
-        mark.unlink()
     if damage == "torn mark":
         mark.write_text(mark.read_text()[:20])
     with pytest.raises(AssertionError, match="again"):
@@ -66,6 +68,57 @@ def test_whatever_is_not_the_very_same_is_made_again(tmp_path, damage):
     assert read_mark(tmp_path, "table") is None
     assert Stages(tmp_path).run("table", key, write).rows == 3
     assert [path.name for path in folder.iterdir()] == ["part-0.parquet"]
+
+
+def test_a_folder_that_no_stage_has_written_is_never_removed(tmp_path):
+    Stages(tmp_path).run("table", {"seed": 1}, write)
+    (tmp_path / "stages" / "table.json").unlink()
+    for name in ("table", "notes"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "mine.gpx").write_text("x")
+        message = rf"out is {tmp_path}, must be another folder: the table {name} would replace .*{name}, "
+        with pytest.raises(StageError, match=message + "which no simulation has written"):
+            Stages(tmp_path).run(name, {"seed": 1}, write)
+        with pytest.raises(StageError, match=message):
+            Stages(tmp_path).remove_others([name])
+        assert (tmp_path / name / "mine.gpx").read_text() == "x"
+
+
+def test_what_a_kill_has_left_of_a_stage_is_made_again(tmp_path):
+    killed = tmp_path / "killed"
+
+    def write_and_copy(folder):
+        write(folder)
+        shutil.copytree(tmp_path / "out", killed)
+
+    Stages(tmp_path / "out").run("table", {"seed": 1}, write_and_copy)
+    assert [path.name for path in (tmp_path / "out" / "stages").iterdir()] == ["table.json"]
+    assert (killed / "table" / "part-0.parquet").exists()
+    assert read_mark(killed, "table") is None
+    assert Stages(killed).run("table", {"seed": 1}, write).rows == 3
+    assert [path.name for path in (killed / "stages").iterdir()] == ["table.json"]
+
+
+def test_a_simulation_replaces_no_folder_of_somebody_else(tmp_path):
+    """Whether it would write the table or not; an error is raised before Spark starts."""
+    for name in ("places", "loads", "points", "feeds"):
+        mine = tmp_path / name / "mine.csv"
+        mine.parent.mkdir()
+        mine.write_text("lon,lat,text")
+        with pytest.raises(StageError, match=rf"the table {name} would replace {tmp_path / name}, which"):
+            simulate(SMALL, tmp_path, spark=NO_SPARK)
+        Stages(tmp_path).run(f"{name}2", {}, write)
+        (tmp_path / "stages" / f"{name}2.json").rename(tmp_path / "stages" / f"{name}.json")
+        with pytest.raises(StageError, match=rf"the table {name} would replace {mine}$"):
+            simulate(SMALL.changed(texts_file=mine), tmp_path, spark=NO_SPARK)
+        assert mine.read_text() == "lon,lat,text"
+        mine.unlink()
+    world = tmp_path / "other" / "world.json"
+    world.parent.mkdir()
+    world.write_text("{}")
+    with pytest.raises(StageError, match=r"must be another folder: no simulation .* its world\.json"):
+        simulate(SMALL, world.parent, spark=NO_SPARK)
+    assert world.read_text() == "{}"
 
 
 def test_nothing_remains_of_a_stage_that_fails(tmp_path):
@@ -87,7 +140,7 @@ def test_a_run_is_resumed_where_it_ended(simulation, spark, tmp_path):
     simulate(SMALL, tmp_path, spark=spark, partitions=3)
     before = seconds_of_stages(tmp_path)
     (tmp_path / "world.json").unlink()
-    (tmp_path / "stages" / "objects.json").unlink()
+    next((tmp_path / "objects").glob("*.parquet")).unlink()
     again = simulate(SMALL, tmp_path, spark=spark, partitions=5)
     after = seconds_of_stages(tmp_path)
     assert {name for name in after if after[name] != before[name]} == {"objects"}

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from cli.app import app
 from safe_region.earth.frame import Frame
 from simulator.simulation import load
-from simulator.summary.figures import MOVING_MPS_MIN, SPEED_BIN_MPS, figures, trips
+from simulator.summary.figures import MOVING_MPS_MIN, SPEED_BIN_MPS, figures, sample, trips
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,16 @@ def test_load_and_map_count_the_same_positions(simulation, found):
     assert found.present.tolist() == [simulation.devices.num_rows] * len(found.present)
     assert found.moving.sum() == (speeds >= MOVING_MPS_MIN).sum() == found.cells.sum()
     assert found.times_s.tolist() == [one + 0.5 for one in range(91)]
+
+
+@pytest.mark.parametrize(("rows_max", "device_count"), [(1, 1), (200, 2), (10**6, 23)])
+def test_the_sample_has_about_so_many_rows(simulation, spark, rows_max, device_count):
+    moved, devices = (
+        spark.read.parquet(str(simulation.path / name)) for name in ("trajectories", "devices")
+    )
+    rows = sample(moved, devices, simulation, rows_max)
+    assert len(set(rows["device_id"].to_pylist())) == device_count
+    assert rows.num_rows == device_count * simulation.world.tick_count
 
 
 def walked(simulation, *ways):

@@ -16,8 +16,10 @@ from cli.app import app
 from feeds.storage import StorageError
 from simulator import schemas
 from simulator.checks.check import check
+from simulator.errors import StageError
 from simulator.parameters.traces import TraceParameters
 from simulator.simulation import SimulationError, load, root_of, simulate
+from simulator.stages import Stages
 from simulator.traces.run import simulate_traces
 from simulator.workload.feeds import FEEDS_FOLDER
 from tests.simulator.conftest import SMALL
@@ -56,10 +58,10 @@ def test_a_run_is_resumed_where_it_ended(view, tmp_path, spark):
     simulate(SMALL, where, spark=spark)
     before = marks(folder)
     (folder / "world.json").unlink()
-    (folder / "stages" / "objects.json").unlink()
-    next((folder / "idf").glob("*.parquet")).unlink()
+    for name in ("objects", "idf"):
+        next((folder / name).glob("*.parquet")).unlink()
     (folder / "notes.txt").write_text("mine")
-    (folder / "points").mkdir()  # of traces
+    Stages(folder).run("points", {}, lambda points: points.mkdir())  # of traces
     with pytest.raises(SimulationError, match=rf"{where}/world\.json is missing"):
         load(root_of(where, spark))
     simulate(SMALL, where, spark=spark)
@@ -67,6 +69,11 @@ def test_a_run_is_resumed_where_it_ended(view, tmp_path, spark):
     assert {name for name in after if after[name] != before[name]} == {"objects", "idf"}
     assert (folder / "notes.txt").read_text() == "mine"
     assert not (folder / "points").exists()
+    (folder / "texts").mkdir()
+    with pytest.raises(
+        StageError, match=rf"out is {where}, must .* the table texts would replace {where}"
+    ):
+        simulate(SMALL, where, spark=spark)
     with pytest.raises(SimulationError, match=f"{where}/nowhere is not a folder"):
         load(root_of(f"{where}/nowhere", spark))
     (folder / "roads" / "part-00000.parquet").write_bytes(b"not Parquet")

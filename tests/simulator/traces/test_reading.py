@@ -8,17 +8,19 @@ import pytest
 
 from simulator.parameters.traces import TraceOptions
 from simulator.traces.errors import TraceError
-from simulator.traces.reading import read_points, source_name
+from simulator.traces.reading import SETTINGS, check_files, read_points, source_name
 from tests.simulator.maps.test_extracts import extract
 from tests.simulator.traces.trace_files import BEGIN_S, iso, walk, write, write_csv, write_gpx
 
 
 @pytest.fixture(scope="module", autouse=True)
-def utc(spark):
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+def settings(spark):
+    before = {name: spark.conf.get(name) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
     yield
-    spark.conf.set("spark.sql.session.timeZone", before)
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 def read(spark, *paths, **options):
@@ -46,6 +48,8 @@ EXPECTED = [(seconds * 1000, round(lon, 6), round(lat, 6)) for seconds, lon, lat
             lambda t, x, y: (7, iso(t).replace("T", " ").removesuffix("Z"), x, y),
         ),
         ("user,unix_time,lon,lat,speed", lambda t, x, y: (7, t * 1_000_000, x, y, 3)),
+        ("id,time,lon,lat,id", lambda t, x, y: (7, t, x, y, 8)),
+        ("ID,time,lon,lat,id,Time", lambda t, x, y: (7, t, x, y, 8, 9)),
     ],
 )
 def test_columns_by_name(spark, tmp_path, header, row):
@@ -70,10 +74,12 @@ def test_unreadable_values_are_null(spark, tmp_path):
         ("2023-99-99", 1, 2),
         (-5, 1, 2),
         ("1e300", 1, 2),
+        ("07:15:30", 1, 2),
+        ("T07:15", 1, 2),
     ]
     path = write_csv(tmp_path / "a.csv", rows, "time,lon,lat")
     found = read(spark, path)
-    assert [row["t_ms"] for row in found] == [None, None, BEGIN_S * 1000, None, None, None]
+    assert [row["t_ms"] for row in found] == [None, None, BEGIN_S * 1000, *[None] * 5]
     assert (found[2]["lon"], found[2]["lat"]) == (None, None)
 
 
@@ -98,11 +104,12 @@ def test_whole_trips_in_a_row(spark, tmp_path):
     assert {(one["vehicle"], one["trip"]) for one in found} == {("9", "T1")}
 
 
-def test_parquet(spark, tmp_path):
-    points = walk(3)
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_parquet(spark, tmp_path, unit):
+    points, scale = walk(3), {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     table = {
         "cab": pa.array([1, 1, 1], pa.int16()),
-        "t": pa.array([t * 1000 for t, *_ in points], pa.timestamp("ms", "UTC")),
+        "t": pa.array([t * scale for t, *_ in points], pa.timestamp(unit, "UTC")),
         "lon_e6": pa.array([round(lon * 1e6) for _, lon, _ in points], pa.int32()),
         "lat_e6": pa.array([round(lat * 1e6) for *_, lat in points], pa.int32()),
     }
@@ -146,14 +153,26 @@ def test_files_that_cannot_be_used(spark, tmp_path):
     assert "there are lat, lon" in failure(spark, path, columns="lat,lon")
 
 
-def test_the_same_name_twice(spark, tmp_path):
+@pytest.mark.parametrize("other", ["x/a.csv", "a.txt", "a.gpx.gz"])
+def test_the_same_name_twice(tmp_path, other):
     (tmp_path / "x").mkdir()
-    paths = [
-        write_csv(folder / "a.csv", [(1, *one) for one in walk(2)])
-        for folder in (tmp_path, tmp_path / "x")
-    ]
-    with pytest.raises(TraceError, match=r"^a\.csv is the name of several files"):
-        read_points(spark, paths, TraceOptions())
+    paths = [write(tmp_path / name, "time,lon,lat") for name in ("a.csv", other)]
+    with pytest.raises(TraceError, match=r"^a is the name of several files, apart from their suffixes"):
+        check_files(paths)
+
+
+@pytest.mark.parametrize(
+    "name", ["_b.csv", ".b.csv", "T10:00:00.gpx", "ride[1].gpx", "a{1}.csv", "a*.csv", "[x]/a.csv"]
+)
+def test_names_that_spark_would_not_take_literally(tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    with pytest.raises(TraceError) as raised:
+        check_files([write(path, "time,lon,lat")])
+    assert str(raised.value) == (
+        f"the path is {path}, must be without any of *?[]{{}}\\, and its last part must have no : and "
+        "not begin with _ or a dot: rename the file"
+    )
 
 
 @pytest.mark.parametrize(

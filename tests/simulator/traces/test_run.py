@@ -1,9 +1,11 @@
 """Traces to simulations, through Spark: what is dropped, who becomes a device, the same rows always."""
 
 import json
+import re
 from contextlib import nullcontext
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -13,8 +15,11 @@ from cli.app import app
 from safe_region.earth.frame import Area, Frame
 from simulator import schemas
 from simulator.checks.check import check
+from simulator.errors import StageError
+from simulator.maps import MapError
 from simulator.parameters.traces import TraceOptions, TraceParameters
 from simulator.simulation import load
+from simulator.stages import Stages
 from simulator.traces.cleaning import cleaned
 from simulator.traces.errors import TraceError
 from simulator.traces.pieces import pieces_of
@@ -69,7 +74,8 @@ def messy(folder):
 def run(spark, tmp_path_factory):
     """The folder of the messy file, and what became of it."""
     folder = tmp_path_factory.mktemp("messy")
-    (folder / "out" / "feeds").mkdir(parents=True)  # of something before
+    for name in ("feeds", "loads"):  # of a simulation before
+        Stages(folder / "out").run(name, {}, lambda table: table.mkdir())
     return folder, made(spark, folder, messy(folder), period_ms=10_000)
 
 
@@ -215,7 +221,34 @@ def test_matched_positions_lie_on_their_roads(drives):
 
 
 def test_the_check_finds_nothing(spark, drives):
-    assert [one.rule for one in check(drives[0], spark) if one.violations] == []
+    found = check(drives[0], spark)
+    assert [one.rule for one in found if one.violations] == []
+    of_traces = {f"{name}: as many rows as its stage wrote" for name in schemas.TRACE_TABLES}
+    assert of_traces <= {one.rule for one in found}
+
+
+def test_texts_that_are_missing_are_missed_before_anything_is_replaced(spark, run):
+    folder, _ = run
+    before = {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*")}
+    with pytest.raises(MapError, match=r"none\.csv does not exist"):
+        made(spark, folder, folder / "messy.csv", period_ms=5_000, texts_file=folder / "none.csv")
+    assert {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*")} == before
+
+
+def test_files_of_traces_are_not_replaced_by_the_table_traces(spark, tmp_path):
+    """Neither in a folder of the user, nor in one that a simulation has written."""
+    (tmp_path / "out" / "traces").mkdir(parents=True)
+    path = write_csv(tmp_path / "out" / "traces" / "a.csv", [(1, *point) for point in walk(5)])
+    with pytest.raises(StageError, match=r"the table traces would replace .*/out/traces, which no simul"):
+        made(spark, tmp_path, path)
+    moved = path.rename(tmp_path / "a.csv")
+    path.parent.rmdir()
+    made(spark, tmp_path, moved)
+    moved.rename(path)
+    with pytest.raises(StageError, match=rf"the table traces would replace {path}$"):
+        made(spark, tmp_path, path)
+    assert path.exists()
+    assert (tmp_path / "out" / "world.json").exists()
 
 
 def failure(spark, tmp_path, path, **parameters):
@@ -261,6 +294,15 @@ def test_files_that_are_cut_off(spark, tmp_path, name):
     message = failure(spark, tmp_path, path)
     assert name in message
     assert "cannot be read" in message or "end-of-stream" in message
+
+
+def test_damaged_data_is_an_error_that_names_the_file(spark, tmp_path):
+    times, lons, lats = zip(*walk(300), strict=True)
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"time": times, "lon": lons, "lat": lats}), path)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(200) + content[204:])
+    assert re.search(rf"{path} cannot be read: .", failure(spark, tmp_path, path))
 
 
 def test_a_folder_for_the_replay(run):
