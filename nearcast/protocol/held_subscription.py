@@ -108,6 +108,7 @@ class HeldSubscription(Subscription, ChangingSpec):
         self._is_unplaced = False  # the server does not evaluate it: the device's position was too vague
         self._pending_report = 0  # sequence of a report that waits for its delta
         self._next_expiry_ms = 0
+        self._dropped_ms = 0  # until then the server counted an object that the device has dropped itself
         self._policy = ReportPolicy(self.region, self._host.prefetch_m, self._sent)
 
     @property
@@ -209,9 +210,10 @@ class HeldSubscription(Subscription, ChangingSpec):
             self._pending_report = 0
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
         self._policy.changed()
-        if delta.cause in _ANSWERS:
+        is_answer = delta.cause in _ANSWERS
+        if is_answer and delta.time_ms >= self._dropped_ms:
             self._policy.answered(self._host.frame, self._evaluate, delta.time_ms)
-        elif delta.snapshot:
+        elif is_answer or delta.snapshot:
             self._policy.anchored(self._evaluate)
         self._answer_first()
         self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), removals)
@@ -248,6 +250,8 @@ class HeldSubscription(Subscription, ChangingSpec):
             self.notice(ChangeReason.DWELLED)
 
     def _forget_expired(self, now_ms: int) -> None:
+        ends_ms = (one.expiry_ms for one in self.region.buffer.values() if one.expiry_ms <= now_ms)
+        self._dropped_ms = max(self._dropped_ms, *ends_ms, 0)
         gone = self.region.forget_expired(now_ms)
         reasons = {one: _reason_to_forget(self._objects.pop(one), now_ms) for one in gone}
         if self._dwell is not None:

@@ -17,9 +17,9 @@ FRAME = frame_message(Frame.of(Area(14.0, 35.0, 15.0, 36.0)))
 class Channel:
     """A session, and what it has said."""
 
-    def __init__(self) -> None:
+    def __init__(self, privacy_radius_m=0.0) -> None:
         self.sent = []
-        where = Location(14.5, 35.5, 0.0, 0.0, random.Random(1))
+        where = Location(14.5, 35.5, 0.0, privacy_radius_m, random.Random(1))
         self.device = DeviceSession("d", b"nonce", Clock(), self.sent.append, where)
         self.version = 0
 

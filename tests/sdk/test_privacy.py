@@ -18,8 +18,10 @@ from nearcast import (
     SubscriptionState,
     TopK,
 )
+from nearcast.v1 import geometry_pb2, objects_pb2, subscriptions_pb2
 from safe_region import oracle
 from safe_region.earth.frame import Area, Frame
+from tests.sdk.channel import Channel
 from tests.sdk.conftest import Place, until
 from tests.support.tap import Tap
 
@@ -446,3 +448,34 @@ async def test_an_exact_device_reconnects_as_a_vague_one(client, place):
     await client.sync()
     assert subscription.state is SubscriptionState.EXACT
     place.server.coordinator.check()
+
+
+def test_a_response_that_counts_an_object_that_has_expired_is_not_the_last_word():
+    """The object ended while the response was on its way: a further report gets others in its place."""
+    line = Channel(privacy_radius_m=200.0)
+    spec = TopK({"sushi"}, k=1, alpha=0.5)
+    mine = line.device.subscribe(spec)
+    line.welcome({})
+    (asked,) = [one.subscribe for one in line.sent if one.HasField("subscribe")]
+    place = FRAME.project(asked.position.lon, asked.position.lat)
+    here = geometry_pb2.Point(x_m=place.x_m, y_m=place.y_m)
+
+    def entry(object_id, r_m, expiry_ms):
+        item = objects_pb2.Object(id=object_id, point=here, created_ms=1, expiry_ms=expiry_ms)
+        return subscriptions_pb2.Entry(object=item, r_m=r_m)
+
+    bound = {"anchor": here, "reach": {"length_m": 1_000.0, "object_id": 9}}
+    best, next_best = entry(1, 0.0, 2_000), entry(2, 900.0, 60_000)
+    cause = subscriptions_pb2.CAUSE_SUBSCRIBED
+    line.delta(mine.id, 1, snapshot=True, cause=cause, add=[best, next_best], time_ms=1_000, **bound)
+    assert mine.state is SubscriptionState.EXACT
+    line.kinds()
+    line.device.clock.observe(2_500)
+    line.device.pass_time()
+    assert line.kinds() == ["report"]
+    cause = subscriptions_pb2.CAUSE_REPORTED
+    line.delta(mine.id, 2, cause=cause, report_sequence=1, time_ms=1_900, **bound)
+    assert line.kinds() == ["report"], "the server counted the object, and sent no other"
+    line.delta(mine.id, 3, cause=cause, report_sequence=2, time_ms=2_600, **bound)
+    assert line.kinds() == [], "no report helps"
+    assert mine.state is SubscriptionState.TOO_VAGUE

@@ -95,6 +95,8 @@ export class Subscription extends ChangingSpec {
     /** Sequence of a report that waits for its delta; 0 for none. */
     #pendingReport = 0n;
     #nextExpiryMs = 0;
+    /** Until then, the server counted an object that the device has dropped itself. */
+    #droppedMs = 0;
 
     /** @internal */
     constructor(
@@ -119,6 +121,7 @@ export class Subscription extends ChangingSpec {
         this.#isUnplaced = false;
         this.#pendingReport = 0n;
         this.#nextExpiryMs = 0;
+        this.#droppedMs = 0;
         this.#policy = new ReportPolicy(this.#kind.region, this.#host.prefetchM, this.#sent);
     }
 
@@ -309,9 +312,10 @@ export class Subscription extends ChangingSpec {
         if (delta.reportSequence >= this.#pendingReport) this.#pendingReport = 0n;
         this.#setNextExpiry();
         this.#policy.changed();
-        if (delta.cause === Cause.SUBSCRIBED || delta.cause === Cause.REPORTED) {
+        const isAnswer = delta.cause === Cause.SUBSCRIBED || delta.cause === Cause.REPORTED;
+        if (isAnswer && Number(delta.timeMs) >= this.#droppedMs) {
             this.#policy.answered(frame, this.#evaluate, Number(delta.timeMs));
-        } else if (delta.snapshot) {
+        } else if (isAnswer || delta.snapshot) {
             this.#policy.anchored(this.#evaluate);
         }
         this.answerFirst();
@@ -365,6 +369,9 @@ export class Subscription extends ChangingSpec {
     }
 
     #forgetExpired(nowMs: number): void {
+        for (const { expiryMs } of this.#kind.region.buffer.values()) {
+            if (expiryMs <= nowMs) this.#droppedMs = Math.max(this.#droppedMs, expiryMs);
+        }
         const gone = this.#kind.region.forgetExpired(nowMs);
         const reasons = new Map<bigint, ChangeReason>();
         for (const id of gone) {
