@@ -52,7 +52,7 @@ QUESTIONS = [
     Question(
         "What if a phone has no network for an hour?",
         "questions.md",
-        "what-happens-when-a-phone-has-no-network-for-an-hour",
+        "what-happens-when-a-phone-has-no-network-or-suspends-the-app-for-an-hour",
         "OFFLINE",
     ),
     Question(
