@@ -34,6 +34,8 @@ _REASONS = {
     subscriptions_pb2.CAUSE_REWEIGHED: ChangeReason.REWEIGHED,
     subscriptions_pb2.CAUSE_REFILLED: ChangeReason.REFILLED,
 }
+_RETRY_MS_MAX = 1_000
+"""Longest time before a report is repeated to a server whose time stands still."""
 _ANSWERS = (subscriptions_pb2.CAUSE_SUBSCRIBED, subscriptions_pb2.CAUSE_REPORTED)
 _REMOVALS = {
     subscriptions_pb2.DROP_REASON_RETRACTED: ChangeReason.RETRACTED,
@@ -109,6 +111,7 @@ class HeldSubscription(Subscription, ChangingSpec):
         self._pending_report = 0  # sequence of a report that waits for its delta
         self._next_expiry_ms = 0
         self._dropped_ms = 0  # until then the server counted an object that the device has dropped itself
+        self._retry_ms = 0  # before then a report would get the same response again; 0 for no such time
         self._policy = ReportPolicy(self.region, self._host.prefetch_m, self._sent)
 
     @property
@@ -210,14 +213,24 @@ class HeldSubscription(Subscription, ChangingSpec):
             self._pending_report = 0
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
         self._policy.changed()
-        is_answer = delta.cause in _ANSWERS
-        if is_answer and delta.time_ms >= self._dropped_ms:
+        is_answer, is_behind = delta.cause in _ANSWERS, delta.time_ms < self._dropped_ms
+        if is_answer and not is_behind:
             self._policy.answered(self._host.frame, self._evaluate, delta.time_ms)
         elif is_answer or delta.snapshot:
             self._policy.anchored(self._evaluate)
+        if is_answer or not is_behind:
+            self._retry_ms = self._later(delta.time_ms) if is_behind else 0
         self._answer_first()
         self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), removals)
         return len(added)
+
+    def _later(self, server_ms: int) -> int:
+        """Return when to report again to a server whose time is behind: after as long as it is behind.
+
+        Its time stands still while it waits for its disk, and may differ from that of another node.
+        """
+        now_ms = self._host.clock.now_ms()
+        return now_ms + min(max(1, now_ms - server_ms), _RETRY_MS_MAX)
 
     def _keep(self, item: LiveObject) -> None:
         """Store an object. If another object had its id, the dwell time starts again.
@@ -232,8 +245,9 @@ class HeldSubscription(Subscription, ChangingSpec):
 
     @property
     def next_expiry_ms(self) -> int:
-        """Server time of the next expiry or the next end of a dwell time in the buffer; 0 for never."""
-        next_ms = self._next_expiry_ms, 0 if self._dwell is None else self._dwell.next_ms()
+        """Server time of the next expiry, end of a dwell time, or report; 0 for never."""
+        dwell_ms = 0 if self._dwell is None else self._dwell.next_ms()
+        next_ms = self._next_expiry_ms, dwell_ms, self._retry_ms
         return min(filter(None, next_ms), default=0)
 
     def move(self, now_ms: int) -> None:
@@ -244,6 +258,8 @@ class HeldSubscription(Subscription, ChangingSpec):
 
     def pass_time(self, now_ms: int) -> None:
         """Drop expired objects, and let objects enter that have matched for the dwell time."""
+        if self._retry_ms <= now_ms:
+            self._retry_ms = 0
         if 0 < self._next_expiry_ms <= now_ms:
             self._forget_expired(now_ms)
         if self._dwell is not None and self._dwell.pass_time(now_ms):
@@ -266,6 +282,8 @@ class HeldSubscription(Subscription, ChangingSpec):
         host = self._host
         location, point = host.location, host.point
         if self.is_waiting or self.waits_for_position:
+            return False
+        if self._retry_ms and self._sent is not None and location.is_still(host.frame, self._sent):
             return False
         if self._policy.is_quiet(point, location.accuracy_m):
             return False

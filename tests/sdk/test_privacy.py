@@ -475,7 +475,15 @@ def test_a_response_that_counts_an_object_that_has_expired_is_not_the_last_word(
     assert line.kinds() == ["report"]
     cause = subscriptions_pb2.CAUSE_REPORTED
     line.delta(mine.id, 2, cause=cause, report_sequence=1, time_ms=1_900, **bound)
-    assert line.kinds() == ["report"], "the server counted the object, and sent no other"
+    assert line.kinds() == [], "the server counts the object until its time has passed on"
+    assert mine.state is SubscriptionState.STALE
+    line.device.clock.observe(3_099)
+    line.device.pass_time()
+    assert line.kinds() == []
+    assert line.device.next_expiry_ms() == 3_100
+    line.device.clock.observe(3_100)
+    line.device.pass_time()
+    assert line.kinds() == ["report"]
     line.delta(mine.id, 3, cause=cause, report_sequence=2, time_ms=2_600, **bound)
     assert line.kinds() == [], "no report helps"
     assert mine.state is SubscriptionState.TOO_VAGUE

@@ -50,6 +50,8 @@ const DECIDED: readonly SubscriptionState[] = ["exact", "too vague", "too many",
 const AWAY: readonly SubscriptionState[] = ["offline", "offline and stale", "lagging"];
 /** Time that a result waits for a missing server, or for one that lags. */
 const PATIENCE_MS = 8000;
+/** Longest time before a report is repeated to a server whose time stands still. */
+const RETRY_MS_MAX = 1000;
 const NO_REMOVALS: ReadonlyMap<bigint, ChangeReason> = new Map();
 const NOTHING: Evaluation = { best: [], marginM: -Infinity, exact: false, isLacking: true };
 
@@ -97,6 +99,8 @@ export class Subscription extends ChangingSpec {
     #nextExpiryMs = 0;
     /** Until then, the server counted an object that the device has dropped itself. */
     #droppedMs = 0;
+    /** Before then a report would get the same response again; 0 for no such time. */
+    #retryMs = 0;
 
     /** @internal */
     constructor(
@@ -122,6 +126,7 @@ export class Subscription extends ChangingSpec {
         this.#pendingReport = 0n;
         this.#nextExpiryMs = 0;
         this.#droppedMs = 0;
+        this.#retryMs = 0;
         this.#policy = new ReportPolicy(this.#kind.region, this.#host.prefetchM, this.#sent);
     }
 
@@ -313,14 +318,27 @@ export class Subscription extends ChangingSpec {
         this.#setNextExpiry();
         this.#policy.changed();
         const isAnswer = delta.cause === Cause.SUBSCRIBED || delta.cause === Cause.REPORTED;
-        if (isAnswer && Number(delta.timeMs) >= this.#droppedMs) {
-            this.#policy.answered(frame, this.#evaluate, Number(delta.timeMs));
+        const timeMs = Number(delta.timeMs);
+        const isBehind = timeMs < this.#droppedMs;
+        if (isAnswer && !isBehind) {
+            this.#policy.answered(frame, this.#evaluate, timeMs);
         } else if (isAnswer || delta.snapshot) {
             this.#policy.anchored(this.#evaluate);
         }
+        if (isAnswer || !isBehind) this.#retryMs = isBehind ? this.#later(timeMs) : 0;
         this.answerFirst();
         this.notice(REASONS[delta.cause] ?? "resumed", removalsOf(delta));
         return added.length;
+    }
+
+    /**
+     * Return when to report again to a server whose time is behind: after as long as it is behind.
+     *
+     * Its time stands still while it waits for its disk, and may differ from that of another node.
+     */
+    #later(serverMs: number): number {
+        const nowMs = this.#host.clock.nowMs();
+        return nowMs + Math.min(Math.max(1, nowMs - serverMs), RETRY_MS_MAX);
     }
 
     readonly #createdMs = (objectId: bigint): number => this.#objects.get(objectId)?.createdMs ?? 0;
@@ -351,9 +369,9 @@ export class Subscription extends ChangingSpec {
         };
     }
 
-    /** Server time of the next expiry or end of a dwell time in the buffer; 0 for never. @internal */
+    /** Server time of the next expiry, end of a dwell time, or report; 0 for never. @internal */
     get nextExpiryMs(): number {
-        return earliest([this.#nextExpiryMs, this.#kind.dwell?.nextMs() ?? 0]);
+        return earliest([this.#nextExpiryMs, this.#kind.dwell?.nextMs() ?? 0, this.#retryMs]);
     }
 
     /** Record that the device has moved. @internal */
@@ -364,6 +382,7 @@ export class Subscription extends ChangingSpec {
 
     /** Drop expired objects, and let objects enter that have matched for the dwell time. @internal */
     passTime(nowMs: number): void {
+        if (this.#retryMs <= nowMs) this.#retryMs = 0;
         if (this.#nextExpiryMs > 0 && this.#nextExpiryMs <= nowMs) this.#forgetExpired(nowMs);
         if (this.#kind.dwell?.passTime(nowMs)) this.notice("dwelled");
     }
@@ -389,6 +408,7 @@ export class Subscription extends ChangingSpec {
     mustReport(): boolean {
         const { frame, location, point } = this.#host;
         if (this.isWaiting || this.waitsForPosition) return false;
+        if (this.#retryMs > 0 && this.#sent !== undefined && location.isStill(frame, this.#sent)) return false;
         if (this.#policy.isQuiet(point, location.accuracyM)) return false;
         return this.#policy.mustReport(frame, location, point, this.#evaluate());
     }
