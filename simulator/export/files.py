@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import Column
+from pyspark.sql import Column, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DoubleType, StructField, StructType
 
@@ -83,7 +83,8 @@ def _write_geojson(found: Features, parts: Path, draft: Path) -> int:
         geometry.alias("geometry"),
     )
     lines = found.frame.orderBy(*found.order).select(F.to_json(feature, {"ignoreNullFields": "false"}))
-    lines.write.text(str(parts))
+    written = Observation()
+    lines.observe(written, F.count(F.lit(1)).alias("rows")).write.text(parts.as_uri())
     count = 0
     with draft.open("w", encoding="utf-8") as file:
         file.write('{"type":"FeatureCollection","features":[')
@@ -94,6 +95,7 @@ def _write_geojson(found: Features, parts: Path, draft: Path) -> int:
                     file.write(line.rstrip("\n"))
                     count += 1
         file.write("\n]}\n")
+    _require_all(count, written, parts)
     return count
 
 
@@ -110,8 +112,12 @@ def _write_geoparquet(found: Features, parts: Path, draft: Path) -> int:
     box = StructType([StructField(side, DoubleType(), nullable=False) for side in _SIDES])
     more = [StructField(GEOMETRY, BinaryType(), nullable=False), StructField(BOX, box, nullable=False)]
     ordered = found.frame.orderBy(*found.order)
-    ordered.mapInArrow(_with_geometry(found.kind), StructType([*kept, *more])).write.parquet(str(parts))
+    rows = ordered.mapInArrow(_with_geometry(found.kind), StructType([*kept, *more]))
+    written = Observation()
+    rows.observe(written, F.count(F.lit(1)).alias("rows")).write.parquet(parts.as_uri())
     paths = _parts(parts, ".parquet")
+    if not paths:
+        _require_all(0, written, parts)
     schema = pq.read_schema(paths[0]).remove_metadata()
     count = 0
     bounds: tuple[float, ...] = (math.inf, math.inf, -math.inf, -math.inf)
@@ -122,7 +128,24 @@ def _write_geoparquet(found: Features, parts: Path, draft: Path) -> int:
                 bounds = _joined(bounds, batch.column(BOX))
                 count += batch.num_rows
         writer.add_key_value_metadata({"geo": json.dumps(geo_metadata(found.kind, bounds))})
+    _require_all(count, written, parts)
     return count
+
+
+def _require_all(count: int, written: Observation, parts: Path) -> None:
+    """Require that all features are here that tasks have written.
+
+    Raises
+    ------
+    OSError
+        If some are missing.
+    """
+    expected = int(written.get["rows"])
+    if count != expected:
+        raise OSError(
+            f"{parts.parent} has {count:,} of {expected:,} features: other hosts wrote the rest to their "
+            "own disks; choose a folder that all hosts of the cluster share"
+        )
 
 
 def _with_geometry(kind: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

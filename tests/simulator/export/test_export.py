@@ -171,3 +171,16 @@ def test_the_command(spark, simulation, tmp_path, monkeypatch):
     found = CliRunner().invoke(app, ["simulate", "export", str(tmp_path)])
     assert found.exit_code == 1
     assert "world.json is missing" in found.output
+
+
+@pytest.mark.parametrize("kind", Format)
+def test_features_that_other_hosts_have_written_elsewhere_are_missed(
+    spark, simulation, tmp_path, monkeypatch, kind
+):
+    monkeypatch.setattr("simulator.export.files._parts", lambda *_: [])
+    path = tmp_path / f"places{kind.ending}"
+    path.write_text("the earlier file")
+    with pytest.raises(OSError, match=r"has 0 of .* features: other hosts wrote the rest"):
+        write(spark, simulation, "places", kind, path)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert path.read_text() == "the earlier file"
