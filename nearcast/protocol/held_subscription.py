@@ -227,10 +227,12 @@ class HeldSubscription(Subscription, ChangingSpec):
     def _later(self, server_ms: int) -> int:
         """Return when to report again to a server whose time is behind: after as long as it is behind.
 
-        Its time stands still while it waits for its disk, and may differ from that of another node.
+        Its time stands still while it waits for its disk, and may differ from that of another node. 0 in
+        virtual time, which does not pass by itself: at once.
         """
-        now_ms = self._host.clock.now_ms()
-        return now_ms + min(max(1, now_ms - server_ms), _RETRY_MS_MAX)
+        clock = self._host.clock
+        now_ms = clock.now_ms()
+        return 0 if clock.is_virtual else now_ms + min(max(1, now_ms - server_ms), _RETRY_MS_MAX)
 
     def _keep(self, item: LiveObject) -> None:
         """Store an object. If another object had its id, the dwell time starts again.

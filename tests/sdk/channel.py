@@ -17,10 +17,13 @@ FRAME = frame_message(Frame.of(Area(14.0, 35.0, 15.0, 36.0)))
 class Channel:
     """A session, and what it has said."""
 
-    def __init__(self, privacy_radius_m=0.0) -> None:
+    def __init__(self, privacy_radius_m=0.0, steady=None) -> None:
+        """`steady` is the clock of a device whose server has real time."""
         self.sent = []
+        self.is_virtual = steady is None
         where = Location(14.5, 35.5, 0.0, privacy_radius_m, random.Random(1))
-        self.device = DeviceSession("d", b"nonce", Clock(), self.sent.append, where)
+        clock = Clock(steady) if steady else Clock()
+        self.device = DeviceSession("d", b"nonce", clock, self.sent.append, where)
         self.version = 0
 
     def kinds(self):
@@ -38,7 +41,7 @@ class Channel:
             welcome=device_service_pb2.Welcome(
                 frame=FRAME,
                 time_ms=1_000,
-                virtual_time=True,
+                virtual_time=self.is_virtual,
                 subscriptions=[
                     subscriptions_pb2.Subscription(subscription_id=number, spec=spec, name=name)
                     for number, spec in listed.items()

@@ -334,11 +334,13 @@ export class Subscription extends ChangingSpec {
     /**
      * Return when to report again to a server whose time is behind: after as long as it is behind.
      *
-     * Its time stands still while it waits for its disk, and may differ from that of another node.
+     * Its time stands still while it waits for its disk, and may differ from that of another node. 0 in
+     * virtual time, which does not pass by itself: at once.
      */
     #later(serverMs: number): number {
-        const nowMs = this.#host.clock.nowMs();
-        return nowMs + Math.min(Math.max(1, nowMs - serverMs), RETRY_MS_MAX);
+        const { clock } = this.#host;
+        const nowMs = clock.nowMs();
+        return clock.isVirtual ? 0 : nowMs + Math.min(Math.max(1, nowMs - serverMs), RETRY_MS_MAX);
     }
 
     readonly #createdMs = (objectId: bigint): number => this.#objects.get(objectId)?.createdMs ?? 0;
