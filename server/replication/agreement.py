@@ -1,8 +1,8 @@
 """Appends what all nodes agree on, as their leases show. The first node by address does it.
 
 * During an upgrade, nodes of two versions run side by side by the rules of applying of the older one.
-  When its last node has ended, an entry brings the later rules into force. A node of the older version
-  that reads this entry ends.
+  When its last node has had no lease for `SETTLE_S`, an entry brings the later rules into force. A node
+  of the older version that reads this entry ends.
 * A table of keyword weights comes into force at each node in its own time. The next table is refused
   until an entry says that all nodes are done with the last one.
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterator
 
 from cluster.entries import SECOND_RULES, Change, Entry, SetRules, WeightsDone
@@ -20,10 +21,13 @@ from cluster.log import Log, LogError
 from server.replication.applier import Applier
 from server.replication.cluster_placement import ClusterPlacement
 from server.replication.coordinator import ReplicatedCoordinator
+from server.replication.slot_keeper import GIVE_UP_S
 
 _log = logging.getLogger(__name__)
 
 _LOOK_S = 0.5
+SETTLE_S = GIVE_UP_S
+"""How long all leases must show later rules: a node that has lost its lease keeps its devices so long."""
 
 
 class Agreement:
@@ -48,6 +52,8 @@ class Agreement:
         self._applier = applier
         self._coordinator = coordinator
         self._placement = placement
+        self._known_since: tuple[int, float] | None = None
+        """The later rules that all leases show, and since when, by the monotonic clock."""
 
     async def run(self) -> None:
         """Append an entry when all nodes know later rules, or are done with a table, until cancelled."""
@@ -59,12 +65,22 @@ class Agreement:
     def _due(self) -> Iterator[Change]:
         """Yield what all nodes agree on and no entry has said."""
         rules, rules_now = self._placement.known_rules(), self._applier.rules
-        if rules > rules_now:
+        if self._is_known_long(rules, rules_now):
             yield SetRules(rules)
         generation = self._coordinator.matching.generation
         is_pending = rules_now >= SECOND_RULES and self._coordinator.weights_pending
         if is_pending and self._placement.known_weights() >= generation:
             yield WeightsDone(generation)
+
+    def _is_known_long(self, rules: int, rules_now: int) -> bool:
+        """Return whether all leases have long shown these rules, and they are later than those now."""
+        if rules <= rules_now:
+            self._known_since = None
+            return False
+        now_s = time.monotonic()
+        if self._known_since is None or self._known_since[0] != rules:
+            self._known_since = (rules, now_s)
+        return now_s - self._known_since[1] >= SETTLE_S
 
     async def _append(self, change: Change) -> None:
         try:

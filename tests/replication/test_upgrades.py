@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+
 import pytest
 
 import nearcast
@@ -10,6 +13,7 @@ from cluster.log import LogError
 from cluster.slots import SLOTS
 from nearcast import GeoObject
 from server.main import Server
+from server.replication.own_lease import LEASE_S
 from tests.replication.conftest import log_servers
 from tests.replication.test_devices import settled
 from tests.replication.test_nodes import TEA, NodeProcess, client, ids_of, node, settings_of, until
@@ -30,8 +34,8 @@ async def rules_of(process):
 
 
 async def until_rules(process, rules):
-    while await rules_of(process) != rules:
-        pass
+    while await rules_of(process) != rules:  # noqa: ASYNC110 - what is waited for tells nobody
+        await asyncio.sleep(0.2)
 
 
 async def test_later_rules_wait_for_the_last_node_of_the_older_version(tmp_path):
@@ -53,6 +57,7 @@ async def test_later_rules_wait_for_the_last_node_of_the_older_version(tmp_path)
                     await to_later.sync()
                     for caller in (to_older, to_later):
                         assert sorted(ids_of(await caller.search(TEA, lon=14.5, lat=35.5))) == published
+                time.sleep(2 * LEASE_S)  # noqa: ASYNC251 - the older node stalls, and is counted out
                 offset = older.command_loop.applier.offset
                 await until(lambda: older.command_loop.applier.offset > offset + 10)
                 assert older.command_loop.applier.rules == await rules_of(later) == RULES
