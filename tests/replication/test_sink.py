@@ -86,9 +86,9 @@ async def test_two_sinks_at_once_write_every_change_in_order(tmp_path, monkeypat
     async def work(loop, now_ms):
         sink = loop.coordinator.sink
         for _ in range(12):
-            await until(lambda: sink.waiting_count < 6)
             now_ms += rng.choice((0, 1_000, 70_000))
             await loop.execute(c.AdvanceClock(now_ms))
+            await until(lambda: sink.waiting_count < 6)  # also of what has expired
             ttl_ms, key = rng.choice((1_000, 100_000)), rng.choice(("", "a", "b"))
             await loop.execute(c.Publish((an_object(key=key, ttl_ms=ttl_ms),)))
             alive = [one.object_id for one in loop.coordinator.log_objects.all()]
