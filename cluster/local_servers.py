@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from cluster.log import LogError
 
 _HOST = "127.0.0.1"
-_PORTS = range(10_000, 30_000)
+PORTS = range(10_000, 15_000)
 """Below the ports that systems give to connections, which could take that of a server that is down."""
 _READY_S = 30.0
 _POLL_S = 0.05
@@ -219,7 +219,7 @@ def free_ports(count: int) -> list[int]:
     """Return different ports of loopback that nobody uses, and that no connection takes later."""
     found: set[int] = set()
     while len(found) < count:
-        port = random.SystemRandom().choice(_PORTS)
+        port = random.SystemRandom().choice(PORTS)
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind((_HOST, port))
             found.add(port)

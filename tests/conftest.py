@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from cluster import local_servers
 from tests.support.amounts import SEED, TIMES
+from tests.support.ports import LOG_PORTS
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.stuck import reported
 from tests.support.tiers import Guard, left_out, markers, rank
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("NEARCAST_CREATE", "true")
 """Servers of tests make their stores, unless a test says that they do not."""
+
+local_servers.PORTS = LOG_PORTS
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

@@ -15,6 +15,8 @@ _WORKERS_MAX = 16
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS_MAX
 """Tests that run beside these choose among other ports."""
 
+LOG_PORTS = range(10_000 + _WORKER, _FIRST, _WORKERS_MAX)
+"""For the servers of logs: one of them would take the port of another server that is down."""
 
 _LATEST: deque[int] = deque(maxlen=400)
 """Ports that were returned, whose servers may not run yet or come back."""
