@@ -94,4 +94,7 @@ class Keys(Protocol):
         """
 
     def watch(self, patterns: Sequence[str]) -> AsyncGenerator[Record, None]:
-        """Yield the latest records of keys, then each further one, in order."""
+        """Yield the latest records of keys, then each further one, in order.
+
+        A server that is behind the others gives records first that were replaced since.
+        """

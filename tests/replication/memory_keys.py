@@ -36,11 +36,10 @@ class MemoryKeys:
         return sorted(found, key=lambda one: one.sequence)
 
     async def watch(self, patterns: Sequence[str]) -> AsyncIterator[Record]:
-        matches = _matching(patterns)
+        matches, seen = _matching(patterns), len(self.history)
         for record in [one for one in self.history if self._latest.get(one.key) is one]:
             if matches(record.key):
                 yield record
-        seen = len(self.history)
         while True:
             while seen < len(self.history):
                 record = self.history[seen]

@@ -46,15 +46,21 @@ async def keys(request):
         yield one
 
 
-async def watched(keys, patterns, count):
-    """Return the next records that a reader gets."""
-    found = []
-    async with aclosing(keys.watch(patterns)) as records:
-        async for record in records:
-            found.append(record)
-            if len(found) == count:
-                return found
+async def latest_of(records, until):
+    """Return the latest records as of a sequence, in order."""
+    found = {}
+    async for record in records:
+        found.pop(record.key, None)
+        found[record.key] = record
+        if record.sequence == until:
+            return list(found.values())
     raise AssertionError("a reader has ended")
+
+
+async def watched(keys, patterns, until):
+    """Return the latest records as of a sequence that a reader gets."""
+    async with aclosing(keys.watch(patterns)) as records:
+        return await latest_of(records, until)
 
 
 async def test_a_key_is_set_on_condition_of_its_latest_record(keys):
@@ -65,7 +71,7 @@ async def test_a_key_is_set_on_condition_of_its_latest_record(keys):
     assert second > first
     with pytest.raises(LogConflictError):
         await keys.put(OWNER, b"d", first)
-    [record] = await watched(keys, ["slot.*.owner"], 1)
+    [record] = await watched(keys, ["slot.*.owner"], second)
     assert record == (OWNER, b"c", second)
 
 
@@ -75,7 +81,7 @@ async def test_of_many_that_set_a_key_at_once_one_succeeds(keys):
     )
     assert sorted(isinstance(one, LogConflictError) for one in results) == [False] + [True] * 19
     [won] = [i for i, one in enumerate(results) if isinstance(one, int)]
-    [record] = await watched(keys, [OWNER], 1)
+    [record] = await watched(keys, [OWNER], results[won])
     assert record == (OWNER, b"%d" % won, results[won])
 
 
@@ -103,17 +109,16 @@ async def test_a_stale_fence_of_a_key_that_was_never_set_holds_nobody_up(keys):
 
 async def test_a_reader_gets_the_latest_records_then_each_further_one(keys):
     first = await keys.put("node.a", b"1", 0)
-    first = await keys.put("node.a", b"2", first)
+    second = await keys.put("node.a", b"2", first)
     other = await keys.put("slot.1.owner", b"x", 0)
     await keys.put("slot.1.device.d.1", b"row", 0)
-    reading = asyncio.create_task(watched(keys, ["node.*", "slot.*.owner"], 4))
-    while not reading.done():
-        await asyncio.sleep(0.02)
-        first = await keys.put("node.a", b"3", first)
-    found = await reading
-    assert found[:2] == [("node.a", b"2", found[0].sequence), ("slot.1.owner", b"x", other)]
-    assert [one[:2] for one in found[2:]] == [("node.a", b"3")] * 2
-    assert [one.sequence for one in found] == sorted({one.sequence for one in found})
+    async with aclosing(keys.watch(["node.*", "slot.*.owner"])) as records:
+        found = await latest_of(records, other)
+        assert found == [("node.a", b"2", second), ("slot.1.owner", b"x", other)]
+        third = await keys.put("node.a", b"3", second)
+        fourth = await keys.put("node.a", b"4", third)
+        assert await anext(records) == ("node.a", b"3", third)
+        assert await anext(records) == ("node.a", b"4", fourth)
 
 
 async def test_slots_are_read_as_of_their_owners(keys):
