@@ -48,6 +48,7 @@ from server.limits import Limits
 from server.replication.coordinator import ReplicatedCoordinator
 from server.replication.log_objects import LogKeys, LogObjects
 from server.replication.outcomes import Outcomes, Reply, decoded, encoded
+from server.replication.write_behind import WriteBehind
 from server.store.mutations import LogPosition, Mutation, Outcome, SetLogPosition
 from server.store.rows import object_values
 
@@ -114,6 +115,8 @@ class Applier:
         """The offset of the last message that was applied."""
         self.stored_offset = position.offset
         """The offset up to which the store has the changes of the log."""
+        self._taken, self._taken_offset = WriteBehind(), position.offset
+        """The changes that are being written, and the offset up to which they are."""
         self.rules = position.rules
         """The rules in force."""
         self.is_whole = True
@@ -157,7 +160,7 @@ class Applier:
         self._coordinator.advance_log(time_ms)
         forgotten = self._outcomes.forget(self._coordinator.log_ms)
         if forgotten is not None:
-            self._coordinator.unwritten.forget_outcomes(forgotten)
+            self._coordinator.unwritten.forget_outcomes(forgotten.offset, forgotten.place)
 
     def _apply(self, entry: Entry, offset: int, place: int) -> None:
         if isinstance(entry.change, Founding | SetRules):
@@ -257,11 +260,15 @@ class Applier:
 
     # -- the store, and tests --------------------------------------------------------------------
 
-    def unwritten(self) -> list[Mutation]:
-        """Return the changes that the store does not have; empty between two parts of a message."""
+    def take_unwritten(self) -> list[Mutation]:
+        """Take the changes that the store does not have; empty between two parts of a message.
+
+        If there are any, `written` or `put_back_unwritten` follows.
+        """
         if not self.is_whole or not self.offset:
             return []
-        return self._coordinator.unwritten.mutations(self._position())
+        self._taken, self._taken_offset = self._coordinator.unwritten.take(), self.offset
+        return self._taken.mutations(self._position())
 
     def _position(self) -> SetLogPosition:
         coordinator = self._coordinator
@@ -270,9 +277,14 @@ class Applier:
         return SetLogPosition(self._log_id, self.offset, coordinator.log_ms, next_id, self.rules, pending)
 
     def written(self) -> None:
-        """Record that the changes are in the store."""
-        self._coordinator.unwritten.clear()
-        self.stored_offset = self.offset
+        """Record that the changes that were taken are in the store."""
+        self._taken = WriteBehind()
+        self.stored_offset = self._taken_offset
+
+    def put_back_unwritten(self) -> None:
+        """Record that the changes that were taken are not in the store."""
+        self._coordinator.unwritten.put_back(self._taken)
+        self._taken = WriteBehind()
 
     def digest(self) -> str:
         """Return a digest of the state that all nodes share, hexadecimal. O(objects log objects).

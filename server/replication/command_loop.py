@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
@@ -23,6 +24,8 @@ from server.runtime.command_loop import CommandLoop
 from server.runtime.command_queue import principal_of
 from server.runtime.lifecycle import require_serving
 from server.store.mutations import Mutation, SetLastSeen
+
+_log = logging.getLogger(__name__)
 
 Write = Callable[[Mapping[int, Changes]], Awaitable[dict[int, RefusedError]]]
 
@@ -85,6 +88,8 @@ class ReplicatedCommandLoop(CommandLoop):
         self.window_keeper: WindowClaims | None = None
         """Claims windows of subscriptions; None before the node follows the log."""
         self._must_store = False
+        self._storing: asyncio.Task[None] | None = None
+        """Writes the store, or has ended; None if what it did was seen."""
         self._unwritten_max = _UNWRITTEN_MAX
         """Changes after which the store is written: more of them while it cannot be written."""
         self._stored = asyncio.Event()
@@ -113,6 +118,12 @@ class ReplicatedCommandLoop(CommandLoop):
         self._appender = appender
         self._write_slots = write
         self._caught_up = caught_up
+
+    def close(self) -> None:
+        """End the threads; see `CommandLoop.close`."""
+        if self._storing is not None:
+            self._storing.cancel()
+        super().close()
 
     async def submit(self, command: c.Command) -> asyncio.Future[Any]:
         """Submit a command; see `CommandLoop.submit`."""
@@ -202,7 +213,6 @@ class ReplicatedCommandLoop(CommandLoop):
         await super()._pass_time()
         is_due = self._must_store or len(self.coordinator.unwritten) >= self._unwritten_max
         if is_due and self.applier.is_whole:
-            self._must_store = False
             await self._clean()
 
     def _sink_waiting(self) -> int:
@@ -238,28 +248,58 @@ class ReplicatedCommandLoop(CommandLoop):
             self._arrived.set()
             await self._stored.wait()
 
-    async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
-        """Make mutations durable: subscriptions with their slots, the rest and the log in the store.
+    async def _clean(self, until_ms: int | None = None) -> None:
+        """Begin to write the store, and write when devices were seen; the end waits for the store.
+
+        Entries are applied meanwhile: the store may be behind.
+        """
+        if self._has_ended and self._storing is not None:
+            await self._storing
+        if self._is_storing():
+            return
+        self._must_store = False
+        taken = self.applier.take_unwritten()
+        self._storing = asyncio.create_task(self._store(taken, until_ms))
+        await super()._clean(until_ms)
+        if self._has_ended and self._storing is not None:
+            await self._storing
+
+    def _is_storing(self) -> bool:
+        """Return whether the store is being written. What has ended that unexpectedly is raised."""
+        if self._storing is not None and self._storing.done():
+            ended, self._storing = self._storing, None
+            ended.result()
+        return self._storing is not None
+
+    async def _store(self, taken: list[Mutation], until_ms: int | None) -> None:
+        """Write changes that were taken to the store."""
+        # If it fails, the next attempt follows as many changes again: O(1) amortised a change.
+        self._unwritten_max = max(_UNWRITTEN_MAX, 2 * len(taken))
+        commit = self._begin_commit(taken, until_ms)
+        try:
+            await self._end_commit(commit, commit.written)
+        except StoreError as error:
+            if taken:
+                self.applier.put_back_unwritten()
+            _log.warning("%s", error)
+            self.gc_control.suspect()
+        else:
+            self._unwritten_max = _UNWRITTEN_MAX
+            if taken:
+                self.applier.written()
+                self._stored.set()
+        finally:
+            self._arrived.set()
+
+    async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:  # noqa: ARG002
+        """Make changes of subscriptions durable, with their slots. All other changes come from the log.
 
         Raises
         ------
         SlotsError
             If changes of some slots are not durable.
-        StoreError
-            If the rest is not.
         """
-        others = [one for one in mutations if not isinstance(one, DeviceMutation)]
-        seen = self._seen()
-        if others or not mutations:
-            unwritten = self.applier.unwritten()
-            # If it fails, the next attempt follows as many changes again: O(1) amortised a change.
-            self._unwritten_max = max(_UNWRITTEN_MAX, 2 * len(self.coordinator.unwritten))
-            await super()._commit([*unwritten, *others], until_ms)
-            self._unwritten_max = _UNWRITTEN_MAX
-            if unwritten:
-                self.applier.written()
-                self._stored.set()
-        coordinator = self.coordinator
+        coordinator, seen = self.coordinator, self._seen()
         changes = changes_of(
             [*seen, *mutations], coordinator.sessions, coordinator.last_seen, coordinator.log_ms
         )

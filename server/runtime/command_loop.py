@@ -14,7 +14,7 @@ import logging
 import math
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
@@ -77,6 +77,15 @@ _SLICE_US = 4_000.0
 
 _LATE_MAX = 5_000
 """Maximum number of late mutations in a commit, some milliseconds; the next commits continue."""
+
+
+class _Commit(NamedTuple):
+    """What the thread of the store writes."""
+
+    late: list[Mutation]
+    now_ms: int
+    until_ms: int
+    written: asyncio.Future[None]
 
 
 class CommandLoop:
@@ -486,6 +495,11 @@ class CommandLoop:
 
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
         """Make mutations durable. Commands that need no disk are executed meanwhile."""
+        commit = self._begin_commit(mutations, until_ms)
+        await self._end_commit(commit, self._meanwhile(commit.written))
+
+    def _begin_commit(self, mutations: list[Mutation], until_ms: int | None) -> _Commit:
+        """Begin to write mutations in the thread of the store. `_end_commit` follows, then the next."""
         coordinator = self.coordinator
         late = coordinator.take_late(_LATE_MAX)
         now_ms = coordinator.matching.now_ms
@@ -494,13 +508,24 @@ class CommandLoop:
             until_ms = now_ms if is_virtual else max(self._until_ms, now_ms + _AHEAD_MS)
         loop = asyncio.get_running_loop()
         rows = [*late, *mutations]
+        written = loop.run_in_executor(self._disk, self._write, rows, now_ms, until_ms)
+        return _Commit(late, now_ms, until_ms, written)
+
+    async def _end_commit(self, commit: _Commit, written: Awaitable[None]) -> None:
+        """Wait until a commit is written.
+
+        Raises
+        ------
+        StoreError
+            If it is not.
+        """
         try:
-            await self._meanwhile(loop.run_in_executor(self._disk, self._write, rows, now_ms, until_ms))
+            await written
         except StoreError:
-            coordinator.put_back_late(late)
+            self.coordinator.put_back_late(commit.late)
             raise
-        self._committed_ms, self._until_ms = now_ms, until_ms
-        coordinator.counters.sink_waiting = self._sink_waiting()
+        self._committed_ms, self._until_ms = commit.now_ms, max(self._until_ms, commit.until_ms)
+        self.coordinator.counters.sink_waiting = self._sink_waiting()
 
     def _sink_waiting(self) -> int:
         """Return the number of changes that wait for the sink."""

@@ -52,6 +52,7 @@ class LocalNode:
         self._start()
 
     def _start(self) -> None:
+        self._taken = []
         self._store = SqliteStore(self._path, FRAME)
         self.coordinator = ReplicatedCoordinator(
             FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(lambda: 0, lambda: 0)
@@ -76,8 +77,27 @@ class LocalNode:
 
     def write(self) -> None:
         """Write to the store what it does not have."""
-        self._store.commit(self.applier.unwritten(), self.now_ms, self.now_ms + _AHEAD_MS)
-        self.applier.written()
+        self.end_write()
+        self.begin_write()
+        self.end_write()
+
+    def begin_write(self) -> None:
+        """Take what the store does not have, unless something is taken; `end_write` or `kill` follows."""
+        if not self._taken:
+            self._taken = self.applier.take_unwritten()
+
+    def end_write(self) -> None:
+        """Write what was taken, if anything was."""
+        if self._taken:
+            self._store.commit(self._taken, self.now_ms, self.now_ms + _AHEAD_MS)
+            self.applier.written()
+        self._taken = []
+
+    def fail_to_write(self) -> None:
+        """Fail to write what was taken, if anything was."""
+        if self._taken:
+            self.applier.put_back_unwritten()
+        self._taken = []
 
     def snapshot(self, path):
         """Write a snapshot into a new file; return its name."""

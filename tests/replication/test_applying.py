@@ -73,10 +73,20 @@ def in_words(reply):
     return reply.reason if isinstance(reply, RefusedError) else reply
 
 
+WRITES = (
+    LocalNode.begin_write,
+    LocalNode.begin_write,
+    LocalNode.end_write,
+    LocalNode.fail_to_write,
+    LocalNode.kill,
+    lambda _node: None,
+)
+
+
 @many
 @given(logs(), st.data())
 def test_nodes_that_read_at_different_times_reach_one_state(messages, data):
-    """One node reads along; one is minutes ahead; one is killed at times; one reads all of it later."""
+    """One node reads along; one is ahead; one is killed, or fails to write; one reads all of it later."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         along, ahead, killed, late = (
             opened.enter_context(closing(LocalNode(Path(folder) / f"{name}.db", (COUNTED,))))
@@ -91,11 +101,7 @@ def test_nodes_that_read_at_different_times_reach_one_state(messages, data):
             if data.draw(st.booleans()):
                 ahead.write()
             killed.pass_time(model.log_ms + data.draw(st.sampled_from((0, 0, 500, 90_000))))
-            step = data.draw(st.sampled_from(("", "", "write", "kill")))
-            if step == "write":
-                killed.write()
-            elif step == "kill":
-                killed.kill()
+            data.draw(st.sampled_from(WRITES))(killed)
             for one in messages[killed.applier.offset : message.offset]:
                 killed.applier.apply(*as_read(one))
         late.pass_time(START_MS + 60 * MINUTE_MS)  # by its clock, nearly everything has expired
@@ -150,9 +156,10 @@ def test_a_message_may_be_applied_in_parts(messages, data):
             first, rest = message.entries[:middle], message.entries[middle:]
             if first:
                 parts.applier.apply(message.offset, first, is_last=False)
-                assert parts.applier.unwritten() == []
+                assert parts.applier.take_unwritten() == []
             parts.applier.apply(message.offset, rest, middle)
-            position = parts.applier.unwritten()[-1]
+            position = parts.applier.take_unwritten()[-1]
+            parts.applier.put_back_unwritten()
             assert isinstance(position, SetLogPosition)
             assert position.offset == message.offset
         assert whole.applier.digest() == parts.applier.digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from contextlib import asynccontextmanager, closing
 
@@ -39,6 +40,7 @@ from tests.replication.local_node import FRAME, LIMITS
 from tests.replication.memory_keys import MemoryKeys
 from tests.replication.memory_log import MemoryLog
 from tests.replication.test_nodes import until
+from tests.support.stuck import STUCK_S
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -208,6 +210,19 @@ class FullStore(SqliteStore):
         super().commit(mutations, time_ms, until_ms)
 
 
+class StuckStore(SqliteStore):
+    """A store on a disk that does not respond for a while."""
+
+    def __init__(self, *arguments) -> None:
+        super().__init__(*arguments)
+        self.is_asked, self.responds = threading.Event(), threading.Event()
+
+    def commit(self, *arguments):
+        self.is_asked.set()
+        self.responds.wait(STUCK_S)
+        super().commit(*arguments)
+
+
 @asynccontextmanager
 async def running(log, store):
     """Run a node over a log and a store, in virtual time."""
@@ -297,6 +312,24 @@ async def test_a_full_store_is_not_given_all_changes_again_for_each_further_one(
             for time_ms in range(count + 1, count + 5):
                 await loop.execute(c.AdvanceClock(time_ms))
             await until(lambda: loop.applier.stored_offset == loop.applier.offset)
+
+
+async def test_entries_are_applied_while_the_store_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(command_loop, "_UNWRITTEN_MAX", 4)
+    log = MemoryLog()
+    with closing(StuckStore(tmp_path / "node.db", FRAME)) as store:
+        async with running(log, store) as loop:
+            for i in range(6):
+                assert await loop.execute(c.Publish((an_object(),))) == [1 + i]
+            assert store.is_asked.is_set()
+            assert loop.applier.stored_offset == 0
+            store.responds.set()
+            await loop.store_applied()
+            assert loop.applier.stored_offset == loop.applier.offset
+            digest = loop.applier.digest()
+    with closing(SqliteStore(tmp_path / "node.db", FRAME)) as store:
+        async with running(log, store) as loop:
+            assert loop.applier.digest() == digest
 
 
 async def test_a_store_that_was_never_written_is_made_again_from_the_log(tmp_path):
