@@ -45,7 +45,7 @@ CONSTANTS: dict[str, Constant] = {
     "report_us": Constant(272.0, "us of CPU per report", f"{_LOAD}, one connection per device"),
     "fleet_report_us": Constant(50.5, "us of CPU per report", f"{_AUTHENTICATION}, fleet stream"),
     "message_us": Constant(140.0, "us of CPU per ping or pushed delta", _SIZES),
-    "request_us": Constant(6_964.0, "us of CPU per request of 100 objects", _CLUSTER),
+    "request_us": Constant(6_519.0, "us of CPU per request of 100 objects", _CLUSTER),
     "one_us": Constant(1_261.0, "us of CPU per request of one object", _AUTHENTICATION),
     # CPU and memory of a gateway
     "gateway_report_us": Constant(38.0, "us of CPU per report", _GATEWAY),

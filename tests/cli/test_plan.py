@@ -79,7 +79,7 @@ def test_devices_without_gateways_need_connections():
 
 def test_more_nodes_do_not_help_against_too_many_publications():
     demand = Demand(publishes_per_s=100_000)
-    with pytest.raises(PlanError, match=r"publishes_per_s is 100,000, must be below 4,207"):
+    with pytest.raises(PlanError, match=r"publishes_per_s is 100,000, must be below 4,495"):
         plan_of(demand)
     plan_of(Demand(publishes_per_s=3_900, devices=1, spare=0))
 
