@@ -52,8 +52,8 @@ class Agreement:
         self._applier = applier
         self._coordinator = coordinator
         self._placement = placement
-        self._known_since: tuple[int, float] | None = None
-        """The later rules that all leases show, and since when, by the monotonic clock."""
+        self._shown_rules, self._shown_since_s = 0, 0.0
+        """The rules that all leases show, and since when, by the monotonic clock."""
 
     async def run(self) -> None:
         """Append an entry when all nodes know later rules, or are done with a table, until cancelled."""
@@ -65,22 +65,19 @@ class Agreement:
     def _due(self) -> Iterator[Change]:
         """Yield what all nodes agree on and no entry has said."""
         rules, rules_now = self._placement.known_rules(), self._applier.rules
-        if self._is_known_long(rules, rules_now):
+        if self._is_shown_long(rules) and rules > rules_now:
             yield SetRules(rules)
         generation = self._coordinator.matching.generation
         is_pending = rules_now >= SECOND_RULES and self._coordinator.weights_pending
         if is_pending and self._placement.known_weights() >= generation:
             yield WeightsDone(generation)
 
-    def _is_known_long(self, rules: int, rules_now: int) -> bool:
-        """Return whether all leases have long shown these rules, and they are later than those now."""
-        if rules <= rules_now:
-            self._known_since = None
-            return False
+    def _is_shown_long(self, rules: int) -> bool:
+        """Return whether all leases have long shown these rules."""
         now_s = time.monotonic()
-        if self._known_since is None or self._known_since[0] != rules:
-            self._known_since = (rules, now_s)
-        return now_s - self._known_since[1] >= SETTLE_S
+        if self._shown_rules != rules:
+            self._shown_rules, self._shown_since_s = rules, now_s
+        return now_s - self._shown_since_s >= SETTLE_S
 
     async def _append(self, change: Change) -> None:
         try:

@@ -22,7 +22,7 @@ from server.replication.log_clock import LEAD_MS_MAX
 from server.replication.own_lease import RENEW_S, OwnLease
 from server.session import State
 
-SETTLE_S = 3.0
+_HELLO_WAIT_S = 3.0
 """How long a hello waits for an owner of its slot. The SDK expects a response in four seconds."""
 _RETRY_MS = 500
 
@@ -121,10 +121,10 @@ class ClusterPlacement:
     async def settled(self, device_id: str) -> None:
         """Wait until a node serves a device; see `Placement.settled`."""
         slot, began_s = slot_of(device_id), time.monotonic()
-        end_s = min(began_s, self._moved_s) + SETTLE_S
+        end_s = min(began_s, self._moved_s) + _HELLO_WAIT_S
         while not self._is_settled(slot):
             if self._other(slot) is not None:  # that is doubtful: its slots may be taken soon
-                end_s = began_s + SETTLE_S
+                end_s = began_s + _HELLO_WAIT_S
             rest_s = min(end_s - time.monotonic(), RENEW_S)
             if rest_s <= 0.0:
                 return

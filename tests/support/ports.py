@@ -8,14 +8,16 @@ import random
 import socket
 from collections import deque
 
-_FIRST, _LAST = 15_000, 30_000
+from cluster.local_servers import PORTS
+
+_FIRST, _LAST = PORTS.stop, 30_000
 """Below what systems give to connections, which would take the port of a server that is down."""
 
 _WORKERS_MAX = 16
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS_MAX
 """Tests that run beside these choose among other ports."""
 
-LOG_PORTS = range(10_000 + _WORKER, _FIRST, _WORKERS_MAX)
+LOG_PORTS = PORTS[_WORKER::_WORKERS_MAX]
 """For the servers of logs: one of them would take the port of another server that is down."""
 
 _LATEST: deque[int] = deque(maxlen=400)
