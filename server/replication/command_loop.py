@@ -257,8 +257,9 @@ class ReplicatedCommandLoop(CommandLoop):
             await self._storing
         if self._is_storing():
             return
-        self._must_store = False
         taken = self.applier.take_unwritten()
+        if taken:
+            self._must_store = False
         self._storing = asyncio.create_task(self._store(taken, until_ms))
         await super()._clean(until_ms)
         if self._has_ended and self._storing is not None:
@@ -273,8 +274,8 @@ class ReplicatedCommandLoop(CommandLoop):
 
     async def _store(self, taken: list[Mutation], until_ms: int | None) -> None:
         """Write changes that were taken to the store."""
-        # If it fails, the next attempt follows as many changes again: O(1) amortised a change.
-        self._unwritten_max = max(_UNWRITTEN_MAX, 2 * len(taken))
+        if taken:  # if it fails, the next attempt follows as many changes again: O(1) amortised a change
+            self._unwritten_max = max(_UNWRITTEN_MAX, 2 * len(taken))
         commit = self._begin_commit(taken, until_ms)
         try:
             await self._end_commit(commit, commit.written)
@@ -284,11 +285,10 @@ class ReplicatedCommandLoop(CommandLoop):
             _log.warning("%s", error)
             self.gc_control.suspect()
         else:
-            self._unwritten_max = _UNWRITTEN_MAX
             if taken:
+                self._unwritten_max = _UNWRITTEN_MAX
                 self.applier.written()
                 self._stored.set()
-        finally:
             self._arrived.set()
 
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:  # noqa: ARG002
