@@ -202,9 +202,11 @@ class FullStore(SqliteStore):
     is_full = False
     refused_rows = 0
     """How many changes it has refused, each time it was given them."""
+    refusals = 0
 
     def commit(self, mutations, time_ms, until_ms=0):
         if self.is_full:
+            self.refusals += 1
             self.refused_rows += len(mutations)
             raise StoreError("as if the disk were full")
         super().commit(mutations, time_ms, until_ms)
@@ -311,6 +313,20 @@ async def test_a_full_store_is_not_given_all_changes_again_for_each_further_one(
             await loop.store_applied()
             for time_ms in range(count + 1, count + 5):
                 await loop.execute(c.AdvanceClock(time_ms))
+            await until(lambda: loop.applier.stored_offset == loop.applier.offset)
+
+
+async def test_a_full_store_is_not_tried_again_without_rest(tmp_path):
+    log = MemoryLog()
+    with closing(FullStore(tmp_path / "node.db", FRAME)) as store:
+        async with running(log, store) as loop:
+            store.is_full = True
+            await loop.execute(c.AdvanceClock(60_000))  # more than it may be behind
+            await until(lambda: store.refusals)
+            began_s = time.monotonic()
+            await asyncio.sleep(1.0)
+            assert store.refusals <= 4 * (time.monotonic() - began_s) + 4
+            store.is_full = False
             await until(lambda: loop.applier.stored_offset == loop.applier.offset)
 
 
