@@ -263,7 +263,7 @@ class Applier:
     def take_unwritten(self) -> list[Mutation]:
         """Take the changes that the store does not have; empty between two parts of a message.
 
-        If there are any, `written` or `put_back_unwritten` follows.
+        `written` or `put_back_unwritten` follows.
         """
         if not self.is_whole or not self.offset:
             return []

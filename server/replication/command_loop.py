@@ -20,7 +20,7 @@ from server.replication.coordinator import ReplicatedCoordinator
 from server.replication.device_changes import DeviceMutation, changes_of
 from server.replication.log_clock import LogClock
 from server.replication.requests import LoggedCommand, change_of
-from server.runtime.command_loop import CommandLoop
+from server.runtime.command_loop import CommandLoop, Commit
 from server.runtime.command_queue import principal_of
 from server.runtime.lifecycle import require_serving
 from server.store.mutations import Mutation, SetLastSeen
@@ -211,8 +211,7 @@ class ReplicatedCommandLoop(CommandLoop):
 
     async def _pass_time(self) -> None:
         await super()._pass_time()
-        is_due = self._must_store or len(self.coordinator.unwritten) >= self._unwritten_max
-        if is_due and self.applier.is_whole:
+        if self._must_store or len(self.coordinator.unwritten) >= self._unwritten_max:
             await self._clean()
 
     def _sink_waiting(self) -> int:
@@ -249,20 +248,27 @@ class ReplicatedCommandLoop(CommandLoop):
             await self._stored.wait()
 
     async def _clean(self, until_ms: int | None = None) -> None:
-        """Begin to write the store, and write when devices were seen; the end waits for the store.
+        """Begin to write the store, up to a whole message, and write when devices were seen.
 
         Entries are applied meanwhile: the store may be behind.
         """
-        if self._has_ended and self._storing is not None:
-            await self._storing
-        if self._is_storing():
+        if self._is_storing() or not self.applier.is_whole:
             return
         taken = self.applier.take_unwritten()
-        if taken:
-            self._must_store = False
-        self._storing = asyncio.create_task(self._store(taken, until_ms))
+        self._must_store = False
+        # if it fails, the next attempt follows as many changes again: O(1) amortised a change
+        self._unwritten_max = max(_UNWRITTEN_MAX, 2 * len(taken))
+        self._storing = asyncio.create_task(self._end_storing(self._begin_commit(taken, until_ms)))
         await super()._clean(until_ms)
-        if self._has_ended and self._storing is not None:
+
+    async def _clean_last(self) -> None:
+        """Write what is left; see `CommandLoop._clean_last`. Wait for the store before and after."""
+        await self._until_stored()
+        await super()._clean_last()
+        await self._until_stored()
+
+    async def _until_stored(self) -> None:
+        if self._storing is not None:
             await self._storing
 
     def _is_storing(self) -> bool:
@@ -272,23 +278,18 @@ class ReplicatedCommandLoop(CommandLoop):
             ended.result()
         return self._storing is not None
 
-    async def _store(self, taken: list[Mutation], until_ms: int | None) -> None:
-        """Write changes that were taken to the store."""
-        if taken:  # if it fails, the next attempt follows as many changes again: O(1) amortised a change
-            self._unwritten_max = max(_UNWRITTEN_MAX, 2 * len(taken))
-        commit = self._begin_commit(taken, until_ms)
+    async def _end_storing(self, commit: Commit) -> None:
+        """Wait until the store is written, and record what it has."""
         try:
             await self._end_commit(commit, commit.written)
         except StoreError as error:
-            if taken:
-                self.applier.put_back_unwritten()
+            self.applier.put_back_unwritten()
             _log.warning("%s", error)
             self.gc_control.suspect()
         else:
-            if taken:
-                self._unwritten_max = _UNWRITTEN_MAX
-                self.applier.written()
-                self._stored.set()
+            self._unwritten_max = _UNWRITTEN_MAX
+            self.applier.written()
+            self._stored.set()
             self._arrived.set()
 
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:  # noqa: ARG002

@@ -79,7 +79,7 @@ _LATE_MAX = 5_000
 """Maximum number of late mutations in a commit, some milliseconds; the next commits continue."""
 
 
-class _Commit(NamedTuple):
+class Commit(NamedTuple):
     """What the thread of the store writes."""
 
     late: list[Mutation]
@@ -245,7 +245,7 @@ class CommandLoop:
         pacing.cancel()
         self._has_ended = True
         await self._retention.stop()
-        await self._clean(self.coordinator.matching.now_ms)
+        await self._clean_last()
         self.close()
 
     def _start_ms(self) -> int:
@@ -493,12 +493,16 @@ class CommandLoop:
             _log.warning("%s", error)
             self.gc_control.suspect()
 
+    async def _clean_last(self) -> None:
+        """Write what is left when the loop has ended."""
+        await self._clean(self.coordinator.matching.now_ms)
+
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
         """Make mutations durable. Commands that need no disk are executed meanwhile."""
         commit = self._begin_commit(mutations, until_ms)
         await self._end_commit(commit, self._meanwhile(commit.written))
 
-    def _begin_commit(self, mutations: list[Mutation], until_ms: int | None) -> _Commit:
+    def _begin_commit(self, mutations: list[Mutation], until_ms: int | None) -> Commit:
         """Begin to write mutations in the thread of the store. `_end_commit` follows, then the next."""
         coordinator = self.coordinator
         late = coordinator.take_late(_LATE_MAX)
@@ -509,9 +513,9 @@ class CommandLoop:
         loop = asyncio.get_running_loop()
         rows = [*late, *mutations]
         written = loop.run_in_executor(self._disk, self._write, rows, now_ms, until_ms)
-        return _Commit(late, now_ms, until_ms, written)
+        return Commit(late, now_ms, until_ms, written)
 
-    async def _end_commit(self, commit: _Commit, written: Awaitable[None]) -> None:
+    async def _end_commit(self, commit: Commit, written: Awaitable[None]) -> None:
         """Wait until a commit is written.
 
         Raises
