@@ -1,4 +1,4 @@
-"""Lines on standard output with which a server or a gateway reports where it listens."""
+"""Lines on standard output with which servers and gateways report where they listen."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ METRICS = "metrics on "
 
 def announce(ready: str, host: str, port: int) -> None:
     """Write the line with the address of a port, after its start."""
-    _write(f"{ready}{_address(host, port)}")
+    write_line(f"{ready}{_address(host, port)}")
 
 
 def announce_metrics(host: str, port: int) -> None:
     """Write the line with the address of a metrics port."""
-    _write(f"{METRICS}http://{_address(host, port)}/metrics")
+    write_line(f"{METRICS}http://{_address(host, port)}/metrics")
 
 
 def _address(host: str, port: int) -> str:
@@ -27,7 +27,7 @@ def _address(host: str, port: int) -> str:
     return joined_address(host, port)
 
 
-def _write(line: str) -> None:
+def write_line(line: str) -> None:
     """Write a line to standard output, unless its reader has left.
 
     The program that starts a server may close its end of the pipe as soon as it knows the port.

@@ -42,7 +42,7 @@ from server.log_settings import LogSettings
 from server.monitoring.monitoring import Monitoring
 from server.runtime.command_loop import CommandLoop
 from server.runtime.lifecycle import ServerState
-from server.runtime.retention import Retention
+from server.runtime.retention import Retention, StoreRetention
 from server.runtime.warmup import logged, ready_kernels
 from server.settings import ServerSettings
 from server.store import SqliteStore, log_sqlite_version, require_database
@@ -196,7 +196,7 @@ class Server:
             lease_ms=settings.lease_ms,
             serves_tenants=bool(settings.tenants),
         )
-        retention = _retention(self.coordinator, self.store, settings.subscription_retention_days)
+        retention = self._retention(settings.subscription_retention_days)
         self.command_loop = loop_type(
             self.coordinator,
             self.store,
@@ -240,6 +240,16 @@ class Server:
             self.coordinator.matching.engine.subscription_count,
             self.settings.store,
         )
+
+    def _retention(self, days: float) -> Retention:
+        """Return what finds the devices to be forgotten: in the store, or for a node in its slots."""
+        if self.node is None:
+            return StoreRetention(self.store, days)
+        from server.replication.coordinator import ReplicatedCoordinator  # noqa: PLC0415
+        from server.replication.retention import SlotRetention  # noqa: PLC0415
+
+        assert isinstance(self.coordinator, ReplicatedCoordinator)  # noqa: S101 - for the type checker
+        return SlotRetention(self.coordinator, days)
 
     def _warm_up(self) -> None:
         options = self.coordinator.matching.engine.options
@@ -484,17 +494,6 @@ def _types(node: Node | None) -> tuple[type[Coordinator], type[CommandLoop]]:
     from server.replication.coordinator import ReplicatedCoordinator  # noqa: PLC0415
 
     return ReplicatedCoordinator, ReplicatedCommandLoop
-
-
-def _retention(coordinator: Coordinator, store: SqliteStore, days: float) -> Retention:
-    """Return what finds the devices to be forgotten: in the store, or for a node in its slots."""
-    if type(coordinator) is Coordinator:
-        return Retention(store, days)
-    from server.replication.coordinator import ReplicatedCoordinator  # noqa: PLC0415
-    from server.replication.retention import SlotRetention  # noqa: PLC0415
-
-    assert isinstance(coordinator, ReplicatedCoordinator)  # noqa: S101 - for the type checker
-    return SlotRetention(coordinator, store, days)
 
 
 def _require_place(settings: ServerSettings) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.announcing import write_line
 from cli.options import server_settings
 from cli.processes.child import Child, ChildError
 from cli.processes.plan import Plan, PlanError, planned
@@ -39,7 +40,7 @@ def serve_processes(settings: ServerSettings, chosen: dict[str, Any], config: Pa
     """
     try:
         with planned(settings, chosen, config) as plan:
-            click.echo(
+            write_line(
                 f"the log is on one disk, in {settings.store}: what is acknowledged survives crashes and "
                 "power cuts, but not the loss of this disk"
             )
@@ -79,7 +80,7 @@ async def _keep(log: Child, nodes: Sequence[Child]) -> None:
     first, *others = nodes
     await first.start()  # it makes the streams, and compiles kernels that are missing
     await asyncio.gather(*(node.start() for node in others))
-    click.echo(f"all {len(nodes)} nodes are ready")
+    write_line(f"all {len(nodes)} nodes are ready")
     await asyncio.gather(*(child.keep() for child in (log, *nodes)))
 
 
@@ -109,7 +110,7 @@ def _node(number: int, command: Sequence[str]) -> Child:
 
     async def pass_on(output: asyncio.StreamReader) -> None:
         async for line in output:
-            click.echo(f"{name} {line.decode()}", nl=False)
+            write_line(f"{name} {line.decode().rstrip()}")
 
     async def is_ready(process: asyncio.subprocess.Process) -> bool:
         """Wait for the line with the port of a node, and pass on all lines."""
@@ -117,7 +118,7 @@ def _node(number: int, command: Sequence[str]) -> Child:
         line = (await process.stdout.readline()).decode()
         if not line.startswith(_READY):
             return False
-        click.echo(f"{name} {line}", nl=False)
+        write_line(f"{name} {line.rstrip()}")
         task = asyncio.create_task(pass_on(process.stdout))
         tasks.add(task)
         task.add_done_callback(tasks.discard)

@@ -9,7 +9,6 @@ from cluster.slots import slot_of
 from server.replication.coordinator import ReplicatedCoordinator
 from server.replication.last_seen import LastSeenTimes
 from server.runtime.retention import DEVICES_MAX, Retention
-from server.store import SqliteStore
 
 
 class SlotRetention(Retention):
@@ -19,14 +18,12 @@ class SlotRetention(Retention):
     ----------
     coordinator
         Of the node; it gets the records.
-    store
-        Not read: it has no subscriptions.
     days
         How long devices are remembered; 0 for no limit.
     """
 
-    def __init__(self, coordinator: ReplicatedCoordinator, store: SqliteStore, days: float) -> None:
-        super().__init__(store, days)
+    def __init__(self, coordinator: ReplicatedCoordinator, days: float) -> None:
+        super().__init__(days)
         self._coordinator = coordinator
         coordinator.last_seen = LastSeenTimes(self._days_ms)
         self._check_ms = coordinator.last_seen.check_ms

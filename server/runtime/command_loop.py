@@ -36,7 +36,7 @@ from server.runtime.command_queue import CommandQueue, Entry, principal_of
 from server.runtime.fair_shares import FairShares
 from server.runtime.gc_control import GcControl
 from server.runtime.lifecycle import ServerState, require_serving
-from server.runtime.retention import Retention
+from server.runtime.retention import Retention, StoreRetention
 from server.store import SqliteStore
 from server.store.mutations import Mutation
 
@@ -153,7 +153,7 @@ class CommandLoop:
         self._lease_expired_count = 0
         self._forgotten_count = 0
         self._superseded_count = 0
-        self._retention = retention or Retention(store, 0)
+        self._retention = retention or StoreRetention(store, 0)
         self._commit_us = 0.0
         """CPU time that the thread of the store took per row of the last commit."""
 

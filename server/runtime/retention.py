@@ -1,14 +1,15 @@
 """Retention: devices that were not seen for days are forgotten, a few at a time.
 
-Only the disk has the times, so the check costs the server no memory. It runs beside commits, once an
-hour. A server that has just started waits for an hour, so that devices that were attached when it ended
-can reconnect.
+Without a log, only the disk has the times, so the check costs the server no memory. It runs beside
+commits, once an hour. A server that has just started waits for an hour, so that devices that were
+attached when it ended can reconnect.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 
 from nearcast.errors import RefusedError
@@ -28,19 +29,16 @@ DEVICES_MAX = 1_000
 _NEVER_MS = 2**62
 
 
-class Retention:
-    """Finds devices to be forgotten.
+class Retention(ABC):
+    """Finds devices to be forgotten, and has them forgotten.
 
     Parameters
     ----------
-    store
-        The store, with the times at which devices were last seen.
     days
         How long devices are remembered; 0 for no limit.
     """
 
-    def __init__(self, store: SqliteStore, days: float) -> None:
-        self._store = store
+    def __init__(self, days: float) -> None:
         self._days_ms = int(days * DAY_MS)
         self._check_ms = LOOK_MS
         self.due_ms = 0 if days else _NEVER_MS
@@ -72,23 +70,45 @@ class Retention:
         elif len(found) == DEVICES_MAX:
             self.due_ms = now_ms  # there may be more
 
+    @abstractmethod
     async def _overdue(self, now_ms: int) -> list[str]:
-        """Return devices that have not been seen for long.
+        """Return devices that have not been seen for long, at most `DEVICES_MAX`.
 
         Raises
         ------
         StoreError
             If the store cannot be read.
         """
-        loop = asyncio.get_running_loop()
-        before_ms = now_ms - self._days_ms
-        return await loop.run_in_executor(None, self._store.overdue, before_ms, DEVICES_MAX)
 
+    @abstractmethod
     def _together(self, found: list[str]) -> Iterable[list[str]]:
         """Return the devices found in groups; those of a group are forgotten together or not at all."""
-        return [found] if found else []
 
     async def stop(self) -> None:
         """Wait for a check in progress."""
         if self._looking is not None:
             await self._looking
+
+
+class StoreRetention(Retention):
+    """Finds devices to be forgotten in the store.
+
+    Parameters
+    ----------
+    store
+        The store, with the times at which devices were last seen.
+    days
+        How long devices are remembered; 0 for no limit.
+    """
+
+    def __init__(self, store: SqliteStore, days: float) -> None:
+        super().__init__(days)
+        self._store = store
+
+    async def _overdue(self, now_ms: int) -> list[str]:
+        loop = asyncio.get_running_loop()
+        before_ms = now_ms - self._days_ms
+        return await loop.run_in_executor(None, self._store.overdue, before_ms, DEVICES_MAX)
+
+    def _together(self, found: list[str]) -> Iterable[list[str]]:
+        return [found] if found else []

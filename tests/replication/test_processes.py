@@ -154,6 +154,31 @@ async def test_one_of_the_processes_has_source_and_sink_and_another_one_when_it_
         await machine.signal(signal.SIGKILL)
 
 
+async def test_without_a_reader_of_their_output_they_serve_and_end_cleanly(tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "cli", "serve", f"--area={AREA}", "--processes=2", "--port=0"),
+        *(f"--store={tmp_path / 'city'}", "--create"),
+        stdout=writer,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    os.close(writer)
+    lines = []
+    try:
+        while sum("serving on " in line for line in lines) < 2:
+            line = await process.stderr.readline()
+            assert line, lines
+            lines.append(line.decode())
+        process.terminate()
+        lines.append((await process.stderr.read()).decode())
+        assert await process.wait() == 0
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+    assert not re.search("Exception|Traceback|Broken pipe", "".join(lines))
+
+
 async def until_taken_in(caller, writer):
     """Wait until all rows are objects; require that each is one."""
     ids = []

@@ -69,7 +69,7 @@ async def running(store, records):
     coordinator = ReplicatedCoordinator(
         FRAME, LIMITS, EngineOptions(maxdist_m=FRAME.maxdist_m), clock=Clock(is_virtual=True)
     )
-    loop = ReplicatedCommandLoop(coordinator, store, SlotRetention(coordinator, store, DAYS))
+    loop = ReplicatedCommandLoop(coordinator, store, SlotRetention(coordinator, DAYS))
     log = MemoryLog()
     applier = Applier(coordinator, "0123abcd", NO_LOG, lambda *_: None)
     loop.follow(applier, Appender(log, int), records.write, log.end)

@@ -14,7 +14,7 @@ from server.limits import Limits
 from server.model import Place, TopK
 from server.runtime import retention
 from server.runtime.command_loop import CommandLoop
-from server.runtime.retention import DAY_MS, LOOK_MS, Retention
+from server.runtime.retention import DAY_MS, LOOK_MS, StoreRetention
 from server.session import Outbox, VersionedDelta, Welcome
 from server.store import SqliteStore
 from tests.server.test_command_loop import FRAME, Clock, an_object
@@ -36,7 +36,7 @@ class Host:
         self.store = SqliteStore(self.path, FRAME)
         coordinator = Coordinator(FRAME, Limits(), clock=server_clock.Clock(self.clock, self.clock))
         coordinator.recover(self.store.recover())
-        self.retention = Retention(self.store, days)
+        self.retention = StoreRetention(self.store, days)
         self.command_loop = CommandLoop(coordinator, self.store, self.retention)
         self.running = asyncio.create_task(self.command_loop.run())
         await self.command_loop.execute(c.Sync())
