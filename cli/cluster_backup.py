@@ -98,11 +98,12 @@ async def _restore(source: Path, target: Path, settings: LogSettings) -> BackupF
 
 async def _fetch(target: Target, part: Path, progress: Callable[[str, int, int], None]) -> None:
     """Copy the store of the first server that sends it."""
+    from nearcast.transport.channel import credentials_of  # noqa: PLC0415
     from server.replication.joining import CopyError  # noqa: PLC0415
-    from server.transport.snapshot_client import NodeAccess, channel_credentials, copy_snapshot  # noqa: PLC0415
+    from server.transport.snapshot_client import NodeAccess, copy_snapshot  # noqa: PLC0415
 
     token, tls = target.credentials()
-    credentials = None if tls is None else channel_credentials(tls)
+    credentials = None if tls is None else credentials_of(tls)
     name = "" if tls is None else tls.server_name or ""
     reasons = []
     for address in target.server.split(","):

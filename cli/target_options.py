@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from cli.failures import WrongUseError
-from cli.roots import RootsError, roots_of, system_roots
+from cli.roots import RootsError, roots_of
 from cli.server_address import PORT, ServerAddress
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Target(NamedTuple):
                         "would be sent unencrypted; give --tls, --tls-roots or --insecure"
                     )
                 return token, None
-            roots = system_roots() if self.tls_roots is None else roots_of(self.tls_roots)
+            roots = None if self.tls_roots is None else roots_of(self.tls_roots)
         except RootsError as error:
             raise click.ClickException(f"--tls-roots: {error}") from None
         except (OSError, UnicodeError) as error:

@@ -13,6 +13,7 @@ import grpc
 
 from nearcast.errors import UnavailableError, invalid
 from nearcast.transport.cancellation import is_cancelled
+from nearcast.transport.roots import system_roots
 from nearcast.v1 import (
     control_service_pb2_grpc,
     device_service_pb2_grpc,
@@ -75,7 +76,7 @@ class Tls:
     Parameters
     ----------
     root_certificates
-        Root certificates, PEM; None for the system's certificates.
+        Root certificates, PEM; None for those that programs on this machine trust.
     server_name
         Name in the server's certificate, if it differs from the address.
     certificate, key
@@ -105,6 +106,12 @@ class Tls:
             raise invalid(f"tls.{lacking}", None, "given too: a certificate needs its key")
         if not isinstance(self.server_name, str | None):
             raise invalid("tls.server_name", self.server_name, "a text, or None")
+
+
+def credentials_of(tls: Tls) -> grpc.ChannelCredentials:
+    """Return the credentials with which a channel verifies a server and identifies this client."""
+    roots = system_roots() if tls.root_certificates is None else tls.root_certificates
+    return grpc.ssl_channel_credentials(roots, tls.key, tls.certificate)
 
 
 class TokenError(UnavailableError):
@@ -260,8 +267,7 @@ class Channel:
             options = list(self._options)
             if tls.server_name:
                 options.append(("grpc.ssl_target_name_override", tls.server_name))
-            credentials = grpc.ssl_channel_credentials(tls.root_certificates, tls.key, tls.certificate)
-            channel = grpc.aio.secure_channel(self._target, credentials, options)
+            channel = grpc.aio.secure_channel(self._target, credentials_of(tls), options)
         self._channel = channel
         self.devices: Any = device_service_pb2_grpc.DeviceServiceStub(channel)
         self.publishers: Any = publisher_service_pb2_grpc.PublisherServiceStub(channel)

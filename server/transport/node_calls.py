@@ -8,6 +8,7 @@ from pathlib import Path
 import grpc
 
 from identity.authenticator import Authenticator, node_token
+from nearcast.transport.roots import system_roots
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.joining import Fetch
 from server.replication.snapshots import Snapshots
@@ -72,4 +73,5 @@ def node_credentials(files: Mapping[str, Path | None]) -> grpc.ChannelCredential
     content = {name: None if path is None else path.read_bytes() for name, path in files.items()}
     if content["certificate"] is None:
         return None
-    return grpc.ssl_channel_credentials(content["roots"], content["key"], content["certificate"])
+    roots = system_roots() if content["roots"] is None else content["roots"]
+    return grpc.ssl_channel_credentials(roots, content["key"], content["certificate"])

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import grpc
 
 from cluster.v1 import snapshot_service_pb2 as pb
-from nearcast.transport.channel import Tls
 from server.replication.joining import CopyError
 
 _log = logging.getLogger(__name__)
@@ -42,11 +41,6 @@ class NodeAccess(NamedTuple):
     """None for a connection without encryption."""
     name: str = ""
     """The name in its certificate, if it is not that of the address."""
-
-
-def channel_credentials(tls: Tls) -> grpc.ChannelCredentials:
-    """Return the credentials for a server."""
-    return grpc.ssl_channel_credentials(tls.root_certificates, tls.key, tls.certificate)
 
 
 async def copy_snapshot(access: NodeAccess, target: Path, progress: Progress | None = None) -> None:

@@ -11,6 +11,7 @@ import pytest
 import nearcast
 from identity import watched_file
 from identity.watched_file import FileError
+from nearcast.transport.roots import system_roots
 from server.main import Server
 from server.transport.listener import PortError
 from tests.support.identity import Authority, keys_in, token
@@ -51,6 +52,17 @@ async def test_no_client_is_served_in_the_clear(tmp_path):
                 response = await reader.read()
                 assert b"grpc" not in response
         writer.close()
+
+
+async def test_without_roots_of_its_own_a_client_trusts_those_of_the_machine(tmp_path, monkeypatch):
+    other = Authority("other")
+    async with serving(settings(**written(tmp_path))) as server:
+        for authority, is_trusted in ((AUTHORITY, True), (other, False)):
+            (tmp_path / "roots.pem").write_bytes(authority.pem)
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "roots.pem"))
+            system_roots.cache_clear()
+            assert await is_let_in(server.port, nearcast.Tls()) is is_trusted
+    system_roots.cache_clear()
 
 
 async def test_a_certificate_is_exchanged_while_the_server_runs(tmp_path, monkeypatch):
