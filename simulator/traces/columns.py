@@ -37,8 +37,8 @@ _TRIPS = (
 _POLYLINES = ("polyline",)
 VEHICLES_TEXT = f"its name would be one of {', '.join(_VEHICLES)}"
 
-TIME_MS_MAX = 253_402_300_800_000
-"""The year 10,000; later times are invalid."""
+_YEAR_10000_MS = 253_402_300_800_000
+"""Times from then on are invalid."""
 
 SECONDS_MAX, MS_MAX = 1e11, 1e14
 """Numbers up to the first are seconds, up to the second milliseconds, above microseconds, if the name of
@@ -116,7 +116,7 @@ def time_ms(name: str, kind: str) -> Column:
         size = F.abs(number)
         factor = F.when(size < SECONDS_MAX, 1e3).when(size < MS_MAX, 1.0).otherwise(1e-3)
     found = number * factor
-    is_time = (found >= 0.0) & (found < float(TIME_MS_MAX))
+    is_time = (found >= 0.0) & (found < float(_YEAR_10000_MS))
     of_number = F.when(is_time, F.round(found).cast("long"))
     if kind != "string":
         return of_number

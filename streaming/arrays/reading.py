@@ -19,6 +19,7 @@ from feeds.schemas import BOOLEAN, END, EXPIRE, PUBLISH, RETRACT, SUBSCRIBE, TOP
 from index.batches import Floats, Ints, KeywordIds
 from nearcast.checks import spellings_max, valid_keyword
 from nearcast.limits import DEFAULT_LIMITS as LIMITS
+from nearcast.limits import TIME_MS_MAX
 from safe_region.earth.frame import Frame
 from safe_region.scoring.formulas import Similarity, text_weight
 from streaming.arrays.blocks import FOR_EVER_MS, Marks, Messages, Subscriptions, digests
@@ -29,7 +30,6 @@ ID_MAX = (1 << 48) - 1
 """The maximum id of subscriptions, which are handles in the engine."""
 OBJECT_ID_MAX = (1 << 63) - 2
 """The engine reserves the next greater id for no object."""
-TIME_MS_MAX = 1 << 52
 
 SIMILARITIES = {one.name.lower(): int(one) for one in Similarity}
 
