@@ -221,7 +221,7 @@ def _use_windows(message: pb.UseWindows) -> UseWindows:
 
 def _table(data: bytes) -> IdfTable:
     try:
-        return IdfTable.from_json(zlib.decompress(data).decode())
+        return IdfTable.from_stored(zlib.decompress(data).decode())
     except (zlib.error, UnicodeError, IdfError) as error:
         raise FormatError(f"a table of weights in the log cannot be read: {error}") from error
 

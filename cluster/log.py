@@ -10,6 +10,9 @@ from typing import NamedTuple, Protocol
 
 from cluster.entries import Entry
 
+PATIENCE_S = 15.0
+"""How long to repeat a request without response; the election of a leader took 4 to 7 s."""
+
 
 class LogError(Exception):
     """The log cannot be used: it does not exist, is not as it must be, or does not promise durability."""

@@ -21,12 +21,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from cluster.log import LogConflictError, LogError, LogUnavailableError
+from cluster.log import PATIENCE_S, LogConflictError, LogError, LogUnavailableError
 
 _log = logging.getLogger(__name__)
 
-PATIENCE_S = 15.0
-"""How long to repeat a request without response; the election of a leader took 4 to 7 s."""
 MESSAGE_ID = "Nats-Msg-Id"
 """The header of a repeated message: the stream accepts one message of an id in two minutes."""
 LAST_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"

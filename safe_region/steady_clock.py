@@ -15,3 +15,8 @@ def steady_clock_ms() -> int:
     if _BOOT_CLOCK is None:
         return time.monotonic_ns() // 1_000_000
     return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000
+
+
+def steady_clock_s() -> float:
+    """Return `steady_clock_ms` in seconds."""
+    return steady_clock_ms() / 1e3

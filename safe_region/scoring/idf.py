@@ -70,16 +70,20 @@ class IdfTable:
     unknown: float = 1.0
 
     def __post_init__(self) -> None:
-        if len(self.weights) > WORDS_MAX:
-            raise IdfError("weights", f"{len(self.weights)} keywords", f"at most {WORDS_MAX} keywords")
-        rounded = {word: _rounded(f"weights[{word!r}]", one) for word, one in self.weights.items()}
-        for word in rounded:
+        self._set(self.weights, self.unknown)
+        for word in self.weights:
             if not is_text(word):
                 raise IdfError("weights", f"of {word!r}", "of text without lone surrogates")
             if not word or normalised_keyword(word) != word:
                 raise IdfError("weights", f"of {word!r}", f"of {normalised_keyword(word)!r}, normalised")
+
+    def _set(self, weights: Mapping[str, object], unknown: object) -> None:
+        """Set rounded weights."""
+        if len(weights) > WORDS_MAX:
+            raise IdfError("weights", f"{len(weights)} keywords", f"at most {WORDS_MAX} keywords")
+        rounded = {word: _rounded(f"weights[{word!r}]", one) for word, one in weights.items()}
         object.__setattr__(self, "weights", rounded)
-        object.__setattr__(self, "unknown", _rounded("unknown", self.unknown))
+        object.__setattr__(self, "unknown", _rounded("unknown", unknown))
 
     @classmethod
     def of_documents(cls, documents: Iterable[Collection[str]]) -> IdfTable:
@@ -115,18 +119,23 @@ class IdfTable:
         IdfError
             If the text is not a table, or is one of another version, or one that cannot be used.
         """
-        try:
-            found: Any = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise IdfError("the table", error, "JSON") from error
-        if not isinstance(found, dict) or found.get("format") != _FORMAT:
-            raise IdfError("the table", "of another format", f"one of format {_FORMAT!r}")
-        if found.get("version") != _VERSION:
-            raise IdfError("version", repr(found.get("version")), str(_VERSION))
-        weights = found.get("weights")
-        if not isinstance(weights, dict):
-            raise IdfError("weights", "not an object", "one of keywords and their weights")
-        return cls(weights, found.get("unknown", 1.0))
+        return cls(*_parsed(text))
+
+    @classmethod
+    def from_stored(cls, text: str) -> IdfTable:
+        """Read a table that was made before, from the text that `as_json` returned.
+
+        Its keywords are normalised as the version of Python that made it normalises them. Others may
+        normalise further characters.
+
+        Raises
+        ------
+        IdfError
+            If the text is not a table, or is one of another version.
+        """
+        found = object.__new__(cls)
+        found._set(*_parsed(text))
+        return found
 
     @classmethod
     def read(cls, path: Path) -> IdfTable:
@@ -143,6 +152,22 @@ class IdfTable:
             return cls.from_json(path.read_text(encoding="utf-8"))
         except UnicodeError as error:
             raise IdfError(str(path), error, "text in UTF-8") from error
+
+
+def _parsed(text: str) -> tuple[dict[str, Any], Any]:
+    """Return the weights of a text, and that of unknown keywords."""
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise IdfError("the table", error, "JSON") from error
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise IdfError("the table", "of another format", f"one of format {_FORMAT!r}")
+    if found.get("version") != _VERSION:
+        raise IdfError("version", repr(found.get("version")), str(_VERSION))
+    weights = found.get("weights")
+    if not isinstance(weights, dict):
+        raise IdfError("weights", "not an object", "one of keywords and their weights")
+    return weights, found.get("unknown", 1.0)
 
 
 def _weight(total: int, count: int) -> float:

@@ -11,6 +11,7 @@ from server.commands.plan import Plan, Touches
 from server.commands.publication_planner import ObjectState
 from server.commands.validation import check_named_count
 from server.core.coordinator import Coordinator
+from server.limits import Limits
 from server.store.mutations import DeleteObject
 
 
@@ -22,21 +23,36 @@ def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
     RefusedError
         If it is refused; nothing has changed.
     """
+    check_named(command, coordinator.limits)
     ids = retracted_ids(coordinator, command)
     mutations = tuple(DeleteObject(object_id) for object_id in ids)
     touches = Touches(frozenset(command.keys), frozenset(ids))
     return Plan(lambda _: coordinator.retract(ids), mutations, touches)
 
 
+def check_named(command: c.Retract, limits: Limits) -> None:
+    """Require that the ids and keys of a command may be looked up.
+
+    Raises
+    ------
+    RefusedError
+        If there are too many, none, or a key that no object can have.
+    """
+    check_named_count(command.ids, command.keys, limits)
+    for i, key in enumerate(command.keys):
+        checked_name(command.principal.local(key), f"keys[{i}]", limits.name_length_max)
+
+
 def retracted_ids(state: ObjectState, command: c.Retract) -> list[int]:
     """Return the ids of the live objects that a command names, each once.
+
+    It is the same on all nodes: what `check_named` verifies depends on the Unicode table of Python.
 
     Raises
     ------
     RefusedError
         If one is not alive, or the caller may not retract it.
     """
-    check_named_count(command.ids, command.keys, state.limits)
     objects, principal = state.objects, command.principal
     found: dict[int, None] = {}
     for i, object_id in enumerate(command.ids):
@@ -48,12 +64,11 @@ def retracted_ids(state: ObjectState, command: c.Retract) -> list[int]:
         found[object_id] = None
     for i, key in enumerate(command.keys):
         field = f"keys[{i}]"
-        local = checked_name(principal.local(key), field, state.limits.name_length_max)
-        found[_known_id(state, principal, key, field, local)] = None
+        found[_known_id(state, principal, key, field)] = None
     return list(found)
 
 
-def _known_id(state: ObjectState, principal: Principal, key: str, field: str, local: str) -> int:
+def _known_id(state: ObjectState, principal: Principal, key: str, field: str) -> int:
     """Return the id of an object by its key: the caller's own, or any publisher's for an operator.
 
     Raises
@@ -65,10 +80,11 @@ def _known_id(state: ObjectState, principal: Principal, key: str, field: str, lo
     if known_id is not None:
         return known_id
     found = state.keys.find(principal.tenant, key) if Role.OPERATOR in principal.roles else []
+    shown = f"'{principal.local(key)}'"
     if not found:
         limit = "the key of a live object that the caller has published"
-        raise RefusedError(Reason.UNKNOWN_OBJECT, field, repr(local), limit)
+        raise RefusedError(Reason.UNKNOWN_OBJECT, field, shown, limit)
     if len(found) > 1:
         limit = f"the key of one object; {len(found)} publishers use it: give ids"
-        raise RefusedError(Reason.INVALID_FIELD, field, repr(local), limit)
+        raise RefusedError(Reason.INVALID_FIELD, field, shown, limit)
     return found[0]

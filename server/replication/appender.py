@@ -4,6 +4,9 @@ One append is in progress at a time, so that requests of a publisher stay in ord
 meanwhile share the next one: with 64 publishers, a log of three replicas accepts many times more than one
 round trip each would allow.
 
+A request has the time at which it was submitted, and is given up if it waits for longer than the log may
+take for an append. So an entry is never later than it says.
+
 A request is complete when its entry has been read from the log and applied; then its publisher gets the
 response.
 """
@@ -13,12 +16,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from cluster.entries import Change, Entry, Publish, TakeIn
-from cluster.log import Log, LogError
+from cluster.log import PATIENCE_S, Log, LogError
 from nearcast.errors import Reason, RefusedError
 from server.replication.outcomes import Reply
 
@@ -30,6 +34,14 @@ _BYTES_MAX = 500_000
 _OBJECT_BYTES = 200
 _ID_BYTES = 16
 _RETRY_MS = 1_000
+
+
+class _Request(NamedTuple):
+    """A request that waits."""
+
+    entry: Entry
+    end_s: float
+    """When it is given up, by the monotonic clock."""
 
 
 class Appender:
@@ -46,7 +58,7 @@ class Appender:
     def __init__(self, log: Log, now_ms: Callable[[], int]) -> None:
         self._log = log
         self._now_ms = now_ms
-        self._waiting: deque[tuple[bytes, Change]] = deque()
+        self._waiting: deque[_Request] = deque()
         self._replies: dict[bytes, asyncio.Future[Any]] = {}
         self._arrived = asyncio.Event()
 
@@ -55,7 +67,8 @@ class Appender:
         request_id = secrets.token_bytes(_ID_BYTES)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._replies[request_id] = future
-        self._waiting.append((request_id, change))
+        end_s = time.monotonic() + PATIENCE_S
+        self._waiting.append(_Request(Entry(self._now_ms(), change, request_id), end_s))
         self._arrived.set()
         return future
 
@@ -77,40 +90,36 @@ class Appender:
             while self._waiting:
                 await self._append(self._next())
 
-    def _next(self) -> list[tuple[bytes, Change]]:
-        """Take requests for one message, in their order."""
-        found: list[tuple[bytes, Change]] = []
-        size = 0
+    def _next(self) -> list[Entry]:
+        """Take requests for one message, in their order. Those that have waited too long are refused."""
+        found: list[Entry] = []
+        size, now_s = 0, time.monotonic()
         while self._waiting and len(found) < _ENTRIES_MAX and size < _BYTES_MAX:
-            request_id, change = self._waiting.popleft()
-            if not self._replies[request_id].cancelled():
-                found.append((request_id, change))
-                size += _size(change)
+            entry, end_s = self._waiting.popleft()
+            if self._replies[entry.request_id].cancelled():
+                del self._replies[entry.request_id]
+            elif now_s > end_s:
+                self.reply(entry.request_id, _failed("repeat the request, which was not carried out"))
             else:
-                del self._replies[request_id]
+                found.append(entry)
+                size += _size(entry.change)
         return found
 
-    async def _append(self, requests: list[tuple[bytes, Change]]) -> None:
-        if not requests:
+    async def _append(self, entries: list[Entry]) -> None:
+        if not entries:
             return
-        now_ms = self._now_ms()
-        entries = [Entry(now_ms, change, request_id) for request_id, change in requests]
         try:
             await self._log.append(entries)
         except LogError as error:
-            _log.warning("%d requests have failed: %s", len(requests), error)
-            for request_id, _ in requests:
-                self.reply(request_id, _unknown())
+            _log.warning("%d requests have failed: %s", len(entries), error)
+            for entry in entries:
+                limit = "the request may be carried out later: repeat it with keys only"
+                self.reply(entry.request_id, _failed(limit))
 
 
-def _unknown() -> RefusedError:
-    return RefusedError(
-        Reason.INTERNAL,
-        "log",
-        "not acknowledging",
-        "available; the request may be carried out later: repeat it with keys only",
-        retry_after_ms=_RETRY_MS,
-    )
+def _failed(advice: str) -> RefusedError:
+    limit = f"available; {advice}"
+    return RefusedError(Reason.INTERNAL, "log", "not acknowledging", limit, retry_after_ms=_RETRY_MS)
 
 
 def _size(change: Change) -> int:

@@ -295,13 +295,13 @@ class Applier:
         found = hashlib.sha256()
         for item in self._coordinator.log_objects.all():
             point = item.point.x_m.hex(), item.point.y_m.hex()
-            found.update(repr((object_values(item), point)).encode())
+            found.update(ascii((object_values(item), point)).encode())
         for outcome in self._outcomes.all():
-            found.update(repr(tuple(outcome)).encode())
-        found.update(repr(sorted(self._coordinator.source_cursors.items())).encode())
-        found.update(repr(self._coordinator.sink.position).encode())
-        found.update(repr(sorted(self._coordinator.log_windows.claims.items())).encode())
-        found.update(repr((self._coordinator.matching.generation, astuple(self._position()))).encode())
+            found.update(ascii(tuple(outcome)).encode())
+        found.update(ascii(sorted(self._coordinator.source_cursors.items())).encode())
+        found.update(ascii(self._coordinator.sink.position).encode())
+        found.update(ascii(sorted(self._coordinator.log_windows.claims.items())).encode())
+        found.update(ascii((self._coordinator.matching.generation, astuple(self._position()))).encode())
         return found.hexdigest()
 
 

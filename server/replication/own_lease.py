@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable
 
 from cluster.log import LogConflictError, LogError, LogUnavailableError
 from cluster.ownership import MISSED_MAX, Lease, Node
 from cluster.registry import LeaseRead, Registry
+from safe_region.steady_clock import steady_clock_s
 
 _log = logging.getLogger(__name__)
 
@@ -49,8 +49,9 @@ class OwnLease:
         self._latest: LeaseRead | None = None
         """The latest lease that was read at the address of this node."""
         self._arrived = asyncio.Event()
+        self._renewed = asyncio.Event()
         self.renewed_s = 0.0
-        """When the latest lease was sent that was read, by the monotonic clock; not later than that."""
+        """When the latest lease was sent that was read, by the steady clock; not later than that."""
         self._written = 0
         """The sequence of the latest lease that this node has written; older ones may be read later."""
         self._sent_s: dict[int, float] = {}
@@ -61,7 +62,18 @@ class OwnLease:
     @property
     def is_valid(self) -> bool:
         """Whether no other node may have taken a slot of this one, as far as it knows."""
-        return time.monotonic() < self.renewed_s + LEASE_S
+        return self.age_s < LEASE_S
+
+    @property
+    def age_s(self) -> float:
+        """The time since the latest lease was sent that was read."""
+        return steady_clock_s() - self.renewed_s
+
+    async def renewed(self) -> None:
+        """Wait until the lease is valid."""
+        while not self.is_valid:
+            self._renewed.clear()
+            await self._renewed.wait()
 
     def read(self, record: LeaseRead) -> None:
         """Read a lease at the address of this node."""
@@ -71,6 +83,7 @@ class OwnLease:
             is_known = record.sequence <= self._written
             sent_s = self._sent_s.get(record.sequence) if is_known else self._pending_s
             self.renewed_s = self.renewed_s if sent_s is None else sent_s
+            self._renewed.set()
         self._sent_s = {one: sent_s for one, sent_s in self._sent_s.items() if one > record.sequence}
 
     async def renew(self) -> None:
@@ -83,7 +96,7 @@ class OwnLease:
         """
         expected = self._sequence()
         while True:
-            sent_s = time.monotonic()
+            sent_s = steady_clock_s()
             self._pending_s = sent_s if self._pending_s is None else self._pending_s
             try:
                 self._wrote(await self._registry.renew(self._content(), expected), sent_s)
@@ -106,14 +119,22 @@ class OwnLease:
             del self._sent_s[min(self._sent_s)]
 
     async def end(self) -> None:
-        """Delete the lease, after `renew` has ended."""
+        """Delete the lease, after `renew` has ended; that of another node at the same address stays."""
+        if self._own_sequence() == NO_RECORD:
+            return
         with contextlib.suppress(LogError, TimeoutError):
             async with asyncio.timeout(_READ_S):
-                await self._registry.end(self._node.address, self._sequence())
+                await self._registry.end(self._node.address, self._own_sequence())
 
     def _sequence(self) -> int:
         """Return the latest sequence that is known: what this node has written may be read later."""
         return max(self._written, 0 if self._latest is None else self._latest.sequence)
+
+    def _own_sequence(self) -> int:
+        """Return the sequence of the latest lease of this node that is known; `NO_RECORD` if none is."""
+        latest = self._latest
+        is_own = latest is not None and latest.lease is not None and latest.lease.node == self._node
+        return max(self._written, latest.sequence if latest is not None and is_own else NO_RECORD)
 
     async def _is_replaced(self, expected: int) -> bool:
         """Wait for the lease that has replaced the expected one; return whether there is one.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from cluster.entries import Advance, Caller, Change, Publish, Retract, SetIdf, TakeIn
 from identity.principal import Principal
-from nearcast.checks import checked_name
 from server import command as c
-from server.commands.validation import check_named_count, checked_objects, require_settable
+from server.commands.retraction import check_named
+from server.commands.validation import checked_objects, require_settable
 from server.core.coordinator import Coordinator
 
 LoggedCommand = c.Publish | c.Retract | c.TakeIn | c.AdvanceClock | c.SetIdf
@@ -30,9 +30,7 @@ def change_of(command: LoggedCommand, coordinator: Coordinator) -> Change:
             limits, frame = coordinator.limits, coordinator.frame
             return Publish(_caller(principal), tuple(checked_objects(objects, limits, frame, principal)))
         case c.Retract(ids, principal, keys):
-            check_named_count(ids, keys, coordinator.limits)
-            for i, key in enumerate(keys):
-                checked_name(principal.local(key), f"keys[{i}]", coordinator.limits.name_length_max)
+            check_named(command, coordinator.limits)
             return Retract(_caller(principal), ids, keys)
         case c.TakeIn(objects, gone, stream, before, offset):
             return TakeIn(stream, before, offset, objects, gone)

@@ -192,7 +192,7 @@ class SlotKeeper:
             is_reached = now_s < connected_s + LEASE_S
             limit_s = GIVE_UP_S if is_reached else LEASE_S
             served = self.placement.served()
-            if served and now_s - self._lease.renewed_s > limit_s:
+            if served and self._lease.age_s > limit_s:
                 _log.warning("the devices of %d slots are detached: no lease", len(served))
                 await self._give_up(served)
 
@@ -206,7 +206,8 @@ class SlotKeeper:
     # -- steps -----------------------------------------------------------------------------------
 
     async def _take(self, slots: Mapping[int, int]) -> None:
-        """Write the owner of slots, and read their subscriptions."""
+        """Write the owner of slots, and read their subscriptions; without a lease, wait for it first."""
+        await self._lease.renewed()
         taken = await self._set_owners(slots, self._node)
         if taken:
             found = await self._registry.read(list(taken), max(taken.values()))

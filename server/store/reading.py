@@ -209,7 +209,7 @@ def happened(database: sqlite3.Connection, path: str, count_max: int, after: int
 def unpacked_idf(packed: bytes) -> IdfTable:
     """Return the table in its stored form. Raises Damage if it is none."""
     try:
-        return IdfTable.from_json(zlib.decompress(packed).decode())
+        return IdfTable.from_stored(zlib.decompress(packed).decode())
     except (zlib.error, IdfError, UnicodeError) as error:
         raise Damage(f"the table of weights cannot be read: {error}") from None
 

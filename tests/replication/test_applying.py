@@ -83,6 +83,19 @@ WRITES = (
 )
 
 
+def test_a_key_that_another_version_of_python_accepts_is_retracted(tmp_path):
+    """The node that appends verifies keys; the next version of Unicode has more printable characters."""
+    caller, key = Caller("", "shop", ("publisher",)), "shop-\ue000"
+    assert not key.isprintable()
+    entries = [
+        Entry(START_MS, Publish(caller, (NewObject(14.5, 35.5, ("tea",), MINUTE_MS, key=key),)), b"1"),
+        Entry(START_MS, Retract(caller, (), (key,)), b"2"),
+    ]
+    with closing(LocalNode(tmp_path / "node.db")) as node:
+        node.applier.apply(1, as_read(Message(1, entries)).entries)
+        assert not list(node.coordinator.log_objects.all())
+
+
 @many
 @given(logs(), st.data())
 def test_nodes_that_read_at_different_times_reach_one_state(messages, data):

@@ -50,6 +50,7 @@ def test_entries_are_read_as_they_were_appended(messages):
         UseWindows("h1:7433", (Window(60_000), Window(count=3)), must=True),
         UseWindows("h1:7433", (), must=False),
         TakeIn("s", NO_CURSOR, "1", (), ("k",)),
+        SetIdf(IdfTable.from_stored(TABLE.as_json().replace('"tea"', '"Tea"'))),
     ],
 )
 def test_entries_of_other_kinds(change):

@@ -23,6 +23,7 @@ from server import command as c
 from server.clock import Clock
 from server.core.coordinator import Coordinator
 from server.errors import StoreError
+from server.replication import appender as appender_module
 from server.replication import command_loop, follower
 from server.replication.appender import Appender
 from server.replication.applier import Applier
@@ -145,6 +146,37 @@ async def test_requests_that_wait_together_share_a_message_in_their_order():
     appender.reply(second.entries[0].request_id, [9])
     appender.reply(b"of another node", [1])
     assert await replies[1] == [9]
+
+
+async def test_a_request_has_the_time_at_which_it_was_submitted():
+    log, now = SlowLog(), {"ms": 7}
+    appender = Appender(log, lambda: now["ms"])
+    task = asyncio.create_task(appender.run())
+    appender.submit(Tick())
+    await log.asked.wait()
+    appender.submit(Tick())  # it waits for the first
+    now["ms"] = 90_007
+    log.let.set()
+    found = await next_messages(log, 2)
+    assert [entry.time_ms for message in found for entry in message.entries] == [7, 7]
+    task.cancel()
+
+
+async def test_a_request_that_has_waited_for_too_long_is_refused_and_never_appended(monkeypatch):
+    monkeypatch.setattr(appender_module, "PATIENCE_S", 0.05)
+    log = SlowLog()
+    async with appending(log) as appender:
+        appender.submit(Retract(Caller("", "", ()), (1,), ()))
+        await log.asked.wait()
+        late = appender.submit(Retract(Caller("", "", ()), (2,), ()))
+        await asyncio.sleep(0.1)
+        log.let.set()
+        with pytest.raises(RefusedError, match="repeat the request, which was not carried out"):
+            await late
+        monkeypatch.undo()
+        appender.submit(Retract(Caller("", "", ()), (3,), ()))
+        found = await next_messages(log, 2)
+    assert [entry.change.ids for message in found for entry in message.entries] == [(1,), (3,)]
 
 
 async def test_a_message_has_an_end():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 
 import pytest
 
@@ -13,11 +12,12 @@ from cluster.key_registry import KeyRegistry
 from cluster.log import LogError, LogUnavailableError
 from cluster.ownership import MISSED_MAX, Lease, Node, NodeState, Ownership
 from cluster.registry import LeaseRead
-from cluster.slots import slot_of
+from cluster.slots import SLOTS, slot_of
 from engine import EngineOptions
 from nearcast.errors import Reason
+from safe_region.steady_clock import steady_clock_s
 from server.clock import Clock
-from server.replication import own_lease
+from server.replication import own_lease, slot_keeper
 from server.replication.appender import Appender
 from server.replication.applier import Applier
 from server.replication.command_loop import ReplicatedCommandLoop
@@ -97,7 +97,7 @@ async def test_a_lease_that_is_read_late_counts_from_when_it_was_sent(monkeypatc
     renewing = asyncio.create_task(lease.renew())
     while not keys.history:  # noqa: ASYNC110
         await asyncio.sleep(0.0)
-    first_s = time.monotonic()
+    first_s = steady_clock_s()
     await keys.is_stuck.wait()
     assert not lease.renewed_s
     lease.read(LeaseRead(NOW.address, content, keys.history[0].sequence))
@@ -111,7 +111,7 @@ async def test_a_lease_counts_from_when_the_renewal_was_sent_that_was_read(monke
     keys, content, sent_s = StuckKeys(3), Lease(NOW, NodeState.READY), []
 
     def contents():
-        sent_s.append(time.monotonic())
+        sent_s.append(steady_clock_s())
         return content
 
     lease = OwnLease(KeyRegistry(keys), NOW, contents)
@@ -192,10 +192,61 @@ async def test_a_node_ends_when_a_later_one_has_its_address(keeper):
     keys.let.set()
     registry = KeyRegistry(keys)
     await registry.renew(Lease(BEFORE, NodeState.JOINING), 0)
-    running = asyncio.create_task(keeper(keys).run())
+    key, one = records.node_key(NOW.address), keeper(keys)
+    running = asyncio.create_task(one.run())
     while len(keys.history) < 2:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
-    latest = keys.latest(records.node_key(NOW.address)).sequence
-    await registry.renew(Lease(Node(NOW.address, b"later"), NodeState.READY), latest)
+    await registry.renew(Lease(Node(NOW.address, b"later"), NodeState.READY), keys.latest(key).sequence)
     with pytest.raises(LogError, match="another node has the address here:7433"):
         await running
+    latest = keys.latest(key)
+    await one.end()
+    assert keys.latest(key) == latest, "the lease of the later node stays"
+
+
+async def test_a_node_that_ends_deletes_its_lease(keeper):
+    keys, key = MemoryKeys(), records.node_key(NOW.address)
+    one = keeper(keys)
+    running = asyncio.create_task(one.run())
+    while not keys.latest(key).value:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.wait([running])
+    await one.end()
+    assert not keys.latest(key).value
+
+
+class LostKeys(MemoryKeys):
+    """Keys that are out of reach for a while."""
+
+    owner_attempts = 0
+
+    async def put(self, key, value, expected, ttl_s=0):
+        if not self.is_connected:
+            self.owner_attempts += records.slot_of_owner(key) is not None
+            raise LogUnavailableError("as if no server responded")
+        return await super().put(key, value, expected, ttl_s)
+
+
+async def test_a_node_without_a_lease_takes_no_slots_until_it_has_one(keeper, loop, monkeypatch):
+    monkeypatch.setattr(slot_keeper, "RENEW_S", 0.01)
+    keys = LostKeys()
+    one, executing = keeper(keys), asyncio.create_task(loop.run())
+    running = asyncio.create_task(one.run())
+
+    async def until(is_so):
+        async with asyncio.timeout(60):
+            while not is_so():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    await until(lambda: one.placement.served_count == SLOTS)
+    keys.is_connected = False
+    await until(lambda: not one.placement.served_count)
+    await asyncio.sleep(0.5)
+    assert not keys.owner_attempts
+    keys.is_connected = True
+    await until(lambda: one.placement.served_count == SLOTS)
+    running.cancel()
+    await asyncio.wait([running])
+    loop.stop()
+    await executing
