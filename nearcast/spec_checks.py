@@ -19,7 +19,6 @@ from safe_region.geometry.polygon_validity import flaw as polygon_flaw
 from safe_region.regions.region import RegionMode
 from safe_region.scoring.formulas import Similarity
 
-_TINY_DEG = 1e-17
 _BOOLEAN = "spec.boolean"
 _WITH_WINDOWS = (RegionMode.ANCHORED, RegionMode.STATIONARY)
 
@@ -177,7 +176,7 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, flaw: Polyg
         name = f"{field}.outer" if i == 0 else f"{field}.holes[{i - 1}]"
         for j, vertex in enumerate(ring):
             checked_position(*vertex, f"{name}.vertices[{j}]")
-    rings = tuple(tuple(map(_without_tiny, ring)) for ring in rings)
+    rings = polygon.rings
     found = flaw(rings)
     if found is not None:
         limit = "a simple polygon, holes inside and apart"
@@ -185,15 +184,6 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, flaw: Polyg
     lons, lats = zip(*polygon.outer, strict=True)
     _check_extent(field, (min(lons), min(lats)), (max(lons), max(lats)), limits, frame)
     return Polygon(rings[0], rings[1:])
-
-
-def _without_tiny(position: Position) -> Position:
-    """Return a corner in which coordinates below a millionth of a micrometre are 0.
-
-    Kernels are exact with coordinates that are 0 or not as small as a float64 can be.
-    """
-    lon, lat = position
-    return lon if abs(lon) >= _TINY_DEG else 0.0, lat if abs(lat) >= _TINY_DEG else 0.0
 
 
 def _check_extent(field: str, low: Position, high: Position, limits: Limits, frame: Frame) -> None:

@@ -17,6 +17,7 @@ from nearcast.clause import Clause
 from nearcast.errors import RefusedError
 from nearcast.expressions import clauses_of, text_of
 from nearcast.milliseconds import milliseconds
+from safe_region.earth.shapes import Polygon
 from safe_region.scoring.keywords import normalised_keyword
 
 _TEXTS_MAX = 256
@@ -76,6 +77,8 @@ def _window(window: Any) -> Hashable:  # noqa: ANN401
 
 
 def _range(where: Any) -> Hashable:  # noqa: ANN401
+    if isinstance(where, Polygon):
+        return Polygon, where.rings
     return type(where), tuple(_frozen(getattr(where, field.name)) for field in fields(where))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_TINY_DEG = 1e-17
+
 Position = tuple[float, float]
 """Longitude and latitude in degrees."""
 
@@ -76,6 +78,19 @@ class Polygon:
 
     outer: Sequence[Position]
     holes: Sequence[Sequence[Position]] = ()
+
+    @property
+    def rings(self) -> tuple[tuple[Position, ...], ...]:
+        """The outer ring, then the holes; coordinates below a millionth of a micrometre are 0.
+
+        Kernels are exact with coordinates that are 0 or not as small as a float64 can be.
+        """
+        return tuple(tuple(map(_without_tiny, ring)) for ring in (self.outer, *self.holes))
+
+
+def _without_tiny(corner: Position) -> Position:
+    lon, lat = corner
+    return lon if abs(lon) >= _TINY_DEG else 0.0, lat if abs(lat) >= _TINY_DEG else 0.0
 
 
 Range = Circle | Bounds | Rectangle | Polygon

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 
 import pytest
 
 import nearcast
-from nearcast import GeoObject, RefusedError, SubscriptionState, TopK, UnavailableError
+from nearcast import (
+    Boolean,
+    GeoObject,
+    Polygon,
+    RefusedError,
+    SubscriptionState,
+    TopK,
+    UnavailableError,
+)
 from nearcast.protocol.clock import Clock
 from tests.sdk.conftest import Place, until
 from tests.sdk.test_reconnect import SPEC, ids, is_exact, row
@@ -314,3 +323,23 @@ async def test_a_new_device_of_a_fleet_fails_at_once_without_a_server(place, cli
         await place.start()
         await until(lambda: subscription.state is State.EXACT)
         assert await fleet.attach("newcomer", lon=14.5, lat=35.5)
+
+
+@pytest.mark.filterwarnings("ignore::nearcast.PlacementWarning")
+@pytest.mark.parametrize("name", ["", "fence"])
+async def test_a_fence_about_a_place_on_the_equator_is_resumed_as_it_is(place, client, name):
+    """The server takes a coordinate such as 1e-18 for 0."""
+    angles = [i * math.pi / 4 for i in range(8)]
+    corners = [(14.5 + 0.01 * math.cos(angle), 0.01 * math.sin(angle)) for angle in angles]
+    assert any(0.0 < abs(lat) < 1e-17 for _, lat in corners)
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(Boolean({"tea"}, Polygon(corners)), name=name)
+    number = subscription.id
+    counters = place.server.coordinator.counters
+    await client.network_changed()
+    await until(lambda: counters.hellos == 2 and subscription.state is State.EXACT)
+    await subscription.exact_results()
+    await client.sync()
+    assert counters.hellos == 2
+    assert (subscription.id, list(device.subscriptions)) == (number, [subscription])
+    assert place.server.coordinator.matching.engine.subscription_count == 1

@@ -21,7 +21,9 @@ import type { Delta, SubscriptionSchema } from "../src/generated/nearcast/v1/sub
 
 type Event = NonNullable<MessageInitShape<typeof AttachResponseSchema>["event"]>;
 type DeltaFields = Partial<Pick<Delta, "subscriptionId" | "snapshot" | "cause" | "reportSequence">> & {
-    bound?: { case: "reach"; value: { lengthM: number } };
+    bound?:
+        | { case: "reach"; value: { lengthM: number } }
+        | { case: "slack"; value: { slackM: number } };
 };
 
 const NOW_MS = 1_000_000;

@@ -19,12 +19,14 @@ import type {
     Change,
     Client,
     NewObject,
+    Position,
     Retraction,
     Subscription,
     SubscriptionState,
     WebSocketConstructor,
 } from "../src/index.js";
 import { ErrorReason } from "../src/generated/nearcast/v1/errors_pb.js";
+import { Cause } from "../src/generated/nearcast/v1/subscriptions_pb.js";
 import { FrameServer, answerAll } from "./frame_server.js";
 
 const HERE = { lon: 14.5, lat: 35.5 };
@@ -213,6 +215,32 @@ test("a broken connection is resumed, with the version and the epoch", async () 
     assert.ok(
         hello?.case === "hello" && hello.value.version === 1n && hello.value.epoch === server.epoch,
     );
+});
+
+test("a fence is resumed as it is, also if the server takes a coordinate for 0", async () => {
+    const [x, y] = [14.5, 1e-18];
+    const outer = [[x, y, 99] as unknown as Position, [x + 0.01, 0] as const, [x, 0.01] as const];
+    server.answer = (one, request) => {
+        if (request.command.case !== "subscribe") answerAll(one, request);
+        else {
+            const { subscriptionId, spec } = request.command.value;
+            if (spec !== undefined) one.listed = [{ subscriptionId, spec }];
+            const bound = { case: "slack", value: { slackM: Infinity } } as const;
+            one.delta([], { subscriptionId, snapshot: true, cause: Cause.SUBSCRIBED, bound });
+        }
+    };
+    const device = await client.attach("phone", HERE);
+    const fence = { kind: "boolean", expression: "tea", range: { kind: "polygon", outer } } as const;
+    const subscription = await device.subscribe(fence);
+    const { kind } = server.listed[0]?.spec ?? {};
+    assert.ok(kind?.case === "boolean" && kind.value.range?.case === "polygon");
+    const corner = kind.value.range.value.outer?.vertices?.[0];
+    assert.ok(corner?.lat === y);
+    corner.lat = 0;
+    server.cut();
+    await until(subscription, "offline");
+    await until(subscription, "exact");
+    assert.deepEqual(server.kinds(), ["hello", "subscribe", "hello"]);
 });
 
 test("a lost delta is noticed, and the device resumes", async () => {

@@ -19,6 +19,8 @@ import type { Position } from "./frame.js";
 import { byCodePoint, normalisedKeyword } from "./keywords.js";
 import { finite, whole } from "./numbers.js";
 
+const TINY_DEG = 1e-17;
+
 /** A measure of the similarity of keywords. */
 export type Similarity = "jaccard" | "dice" | "cosine" | "tfidf";
 
@@ -376,12 +378,22 @@ function clauseKey(expression: Expression): unknown {
 function rangeKey(range: Range): unknown {
     switch (range.kind) {
         case "circle":
-            return ["circle", range.radiusM, range.center];
+            return ["circle", range.radiusM, range.center && written(range.center)];
         case "bounds":
             return ["bounds", range.lonMin, range.latMin, range.lonMax, range.latMax];
         case "rectangle":
             return ["rectangle", range.widthM, range.heightM];
         case "polygon":
-            return ["polygon", range.outer, range.holes ?? []];
+            return ["polygon", [range.outer, ...(range.holes ?? [])].map((ring) => ring.map(written))];
     }
+}
+
+/** A position as the server keeps it: longitude and latitude, where those below a millionth of a
+ * micrometre are 0. */
+function written(position: Position): Position {
+    return [withoutTiny(position[0]), withoutTiny(position[1])];
+}
+
+function withoutTiny(degrees: number): number {
+    return Math.abs(degrees) >= TINY_DEG ? degrees : 0;
 }
