@@ -167,4 +167,7 @@ def _not_back(failure: NearcastError | None) -> UnavailableError:
     if failure is not None and is_coming_back(failure):
         reported = f"the server has not processed the request within {PATIENCE_S:g} s"
         return UnavailableError(f"{reported}; it last reported: {failure}", failure.hint)
-    return UnavailableError(f"the server could not be reached again within {PATIENCE_S:g} s")
+    message = f"the server could not be reached again within {PATIENCE_S:g} s"
+    return UnavailableError(
+        message, "the request may have been carried out; objects with keys can be repeated"
+    )

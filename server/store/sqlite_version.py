@@ -22,5 +22,8 @@ def log_sqlite_version() -> None:
     """Log the version of SQLite, and whether it has a bug that other programs could trigger."""
     advice = ""
     if has_reset_bug(sqlite3.sqlite_version_info):
-        advice = ", with the WAL-reset bug: let no other program write to the store"
+        advice = (
+            ", with the WAL-reset bug: let no other program than nearcast write to the store "
+            "(docs/operations.md, Files of a store)"
+        )
     _log.info("SQLite %s%s", sqlite3.sqlite_version, advice)
