@@ -37,7 +37,6 @@ class Placement:
     def __init__(self, device_id: str) -> None:
         self._device_id = device_id
         self._has_warned = False
-        self._has_warned_of_range = False
 
     def check(self, frame: Frame, lon: float, lat: float, stacklevel: int) -> None:
         """Warn once of a position that is likely a mistake; `stacklevel` counts from the caller."""
@@ -50,14 +49,13 @@ class Placement:
             warnings.warn(message, PlacementWarning, stacklevel=stacklevel + 1)
 
     def check_range(self, frame: Frame, spec: Spec, stacklevel: int) -> None:
-        """Warn once of a fixed range that does not touch the area."""
+        """Warn of a fixed range that does not touch the area."""
         extent = _extent(spec)
-        if self._has_warned_of_range or extent is None or frame.maxdist_m <= 0.0:
+        if extent is None or frame.maxdist_m <= 0.0:
             return
         beyond_m = _beyond_m(frame, extent)
         if beyond_m <= 0.0:
             return
-        self._has_warned_of_range = True
         if _beyond_m(frame, extent.swapped()) <= 0.0:
             why = f"and inside with lon and lat swapped: the area is {_bounds_text(frame)}"
         else:
