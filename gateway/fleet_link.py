@@ -51,6 +51,14 @@ class Route(Protocol):
     """The socket of a device, as a link sees it."""
 
     device_id: str
+    hello_count: int
+    """Hellos on the stream without a response, of this socket and of those whose place it has taken."""
+
+    def yields_to(self, nonce: bytes) -> bool:
+        """Return whether a hello with this nonce may take the place of this socket."""
+
+    async def supersede(self) -> None:
+        """End the conversation: another socket has taken the place."""
 
     async def deliver(self, response: bytes) -> None:
         """Process a response of the server."""
