@@ -32,6 +32,9 @@ EVENTS_MAX = 256
 BYTES_MAX = 1024 * 1024
 """Frames that wait for a slow device, and their bytes; beyond, it is detached. As the server's."""
 
+EARLY_BYTES_MAX = 64 * 1024
+"""Bytes of a device that wait with its hello for the server; beyond, its socket is not read."""
+
 _HIGH_WATER = 2 * BYTES_MAX
 """Bytes after which the transport would make a close wait for a device that does not read."""
 
@@ -109,14 +112,16 @@ class DeviceSocket:
         "_link",
         "_nonce",
         "_principal",
+        "_responded",
         "_server",
         "_socket",
+        "_state",
         "_transport",
         "_waiting_count",
         "_writer",
         "device_id",
+        "early_bytes",
         "hello_count",
-        "state",
     )
 
     def __init__(
@@ -137,12 +142,14 @@ class DeviceSocket:
         self._fleet = fleet
         self._counters = counters
         self.device_id = ""
+        self._responded: asyncio.Event | None = None
         self.state = State.NEW
         self._link: FleetLink | None = None
         self._server = ""  # address that a server has named; empty for any server of the list
         self._hello = b""  # the hello, until it has a response
         self._nonce = b""
         self.hello_count = 0
+        self.early_bytes = 0
         self._hops = 0
         self._waiting_count = 0
         self._hello_due: asyncio.TimerHandle | None = None
@@ -151,6 +158,17 @@ class DeviceSocket:
         self._handler = handler
         self._is_reading = False
         self._draining: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> State:
+        """The state of the conversation."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        if self._responded is not None and state is not State.WAITING:
+            self._responded.set()
 
     # -- from the device -------------------------------------------------------------------------
 
@@ -183,6 +201,14 @@ class DeviceSocket:
         if link is not None:
             link.send(self.device_id, request.SerializeToString())
             await link.room()
+            await self._response_to_hello(len(data))
+
+    async def _response_to_hello(self, size: int) -> None:
+        """Wait for the response to the hello, if with this frame much has come before it."""
+        self.early_bytes += size
+        while self.state is State.WAITING and self.early_bytes > EARLY_BYTES_MAX:
+            self._responded = asyncio.Event()
+            await self._responded.wait()
 
     def _require_order(self, kind: str | None) -> None:
         """Raise RefusedError unless a hello is the first command, and no later one is."""
@@ -220,9 +246,10 @@ class DeviceSocket:
         """Get the responses of a stream to the device, perhaps instead of a socket that waits."""
         former = link.routes.get(self.device_id)
         link.routes[self.device_id] = self
-        self.hello_count = 1
+        self.hello_count, self.early_bytes = 1, len(self._hello)
         if former is not None:
             self.hello_count += former.hello_count
+            self.early_bytes += former.early_bytes
             await former.supersede()
 
     async def _reject(self, request: Request, kind: str | None, error: RefusedError) -> None:
@@ -316,8 +343,11 @@ class DeviceSocket:
         """Return whether a hello with this nonce may take the place of this socket on the stream.
 
         It may if the connection has ended, or waits and is of the same instance: an instance has one
-        connection, and this one may be lost. In any other case the server decides.
+        connection, and this one may be lost. In any other case the server decides. What has come before
+        the response is bounded for all of them together.
         """
+        if self.early_bytes > EARLY_BYTES_MAX:
+            return False
         is_same = self.state is State.WAITING and nonce == self._nonce
         return is_same or self.state is State.ENDED
 

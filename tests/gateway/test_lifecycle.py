@@ -12,16 +12,26 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import ValidationError
 
 from gateway import fleet_link
+from gateway.device_socket import EARLY_BYTES_MAX
 from gateway.main import PortError
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream
 from identity.self_signed import write_self_signed
 from identity.watched_file import FileError
 from nearcast.v1 import device_service_pb2
-from tests.gateway.town import PATIENCE_S, Client, a_town, gateway_settings, reason_of, running, until
+from tests.gateway.town import (
+    PATIENCE_S,
+    Client,
+    Request,
+    a_town,
+    gateway_settings,
+    reason_of,
+    running,
+    until,
+)
 from tests.sdk.conftest import Place
 from tests.support.identity import Authority, token
-from tests.wire.test_bad_input import hello
+from tests.wire.test_bad_input import a_spec, hello, subscribe
 
 
 async def status_of(http, address):
@@ -151,6 +161,62 @@ async def test_an_instance_beside_two_that_wait_is_asked_to_try_again(tmp_path, 
         await place.start()
         responses = [await client.receive() for client in (one, two)]
         assert sorted(one.WhichOneof("event") for one in responses) == ["rejection", "welcome"]
+
+
+@contextlib.asynccontextmanager
+async def flooding(client, request, count):
+    """Send a request many times meanwhile."""
+
+    async def send():
+        for _ in range(count):
+            await client.send(request)
+
+    task = asyncio.create_task(send())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def look_around(gateway):
+    """Give a gateway time to read what it reads: call it many times."""
+    async with aiohttp.ClientSession() as http:
+        for _ in range(200):
+            assert await status_of(http, f"http://127.0.0.1:{gateway.port}/healthz") == 200
+
+
+async def test_a_device_that_waits_for_the_server_is_not_read_without_end(tmp_path, monkeypatch):
+    large = Request(subscribe=subscribe(1, a_spec()))
+    large.subscribe.name = "x" * 60_000
+    async with (
+        before_a_server(tmp_path, monkeypatch) as (gateway, connected, place),
+        connected() as client,
+        flooding(client, large, 300),
+    ):
+        await look_around(gateway)
+        assert gateway.counters.bytes_received < EARLY_BYTES_MAX + large.ByteSize() + 100
+        await place.start()
+        assert (await client.receive()).HasField("welcome")
+        for _ in range(300):
+            assert (await client.receive()).rejection.number == 1
+
+
+async def test_requests_that_wait_for_the_server_are_bounded_by_their_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_link, "_QUEUE_BYTES_MAX", 1_000)
+    ping = Request(ping=device_service_pb2.Ping(number=1))
+    async with (
+        before_a_server(tmp_path, monkeypatch) as (gateway, connected, place),
+        connected() as client,
+        flooding(client, ping, 2_000) as flood,
+    ):
+        await flood
+        await look_around(gateway)
+        assert gateway.counters.bytes_received < 1_100
+        await place.start()
+        assert (await client.receive()).HasField("welcome")
+        for _ in range(2_000):
+            assert (await client.receive()).HasField("pong")
 
 
 async def test_a_gateway_that_stops_sends_its_devices_away(town):
