@@ -32,6 +32,9 @@ EVENTS_MAX = 256
 BYTES_MAX = 1024 * 1024
 """Frames that wait for a slow device, and their bytes; beyond, it is detached. As the server's."""
 
+EARLY_BYTES_MAX = 64 * 1024
+"""Bytes of a device that wait with its hello for the server; beyond, its socket is not read."""
+
 _HIGH_WATER = 2 * BYTES_MAX
 """Bytes after which the transport would make a close wait for a device that does not read."""
 
@@ -107,14 +110,18 @@ class DeviceSocket:
         "_hops",
         "_is_reading",
         "_link",
+        "_nonce",
         "_principal",
+        "_responded",
         "_server",
         "_socket",
+        "_state",
         "_transport",
         "_waiting_count",
         "_writer",
         "device_id",
-        "state",
+        "early_bytes",
+        "hello_count",
     )
 
     def __init__(
@@ -135,10 +142,14 @@ class DeviceSocket:
         self._fleet = fleet
         self._counters = counters
         self.device_id = ""
+        self._responded: asyncio.Event | None = None
         self.state = State.NEW
         self._link: FleetLink | None = None
         self._server = ""  # address that a server has named; empty for any server of the list
         self._hello = b""  # the hello, until it has a response
+        self._nonce = b""
+        self.hello_count = 0
+        self.early_bytes = 0
         self._hops = 0
         self._waiting_count = 0
         self._hello_due: asyncio.TimerHandle | None = None
@@ -147,6 +158,17 @@ class DeviceSocket:
         self._handler = handler
         self._is_reading = False
         self._draining: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> State:
+        """The state of the conversation."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        if self._responded is not None and state is not State.WAITING:
+            self._responded.set()
 
     # -- from the device -------------------------------------------------------------------------
 
@@ -167,7 +189,7 @@ class DeviceSocket:
             self._require_order(kind)
             frames.require_bounds(request, kind)
             if kind == "hello":
-                self._say_hello(request)
+                await self._say_hello(request)
                 return
         except RefusedError as error:
             if error.reason is Reason.ANOTHER_SERVER:
@@ -179,6 +201,14 @@ class DeviceSocket:
         if link is not None:
             link.send(self.device_id, request.SerializeToString())
             await link.room()
+            await self._response_to_hello(len(data))
+
+    async def _response_to_hello(self, size: int) -> None:
+        """Wait for the response to the hello, if with this frame much has come before it."""
+        self.early_bytes += size
+        while self.state is State.WAITING and self.early_bytes > EARLY_BYTES_MAX:
+            self._responded = asyncio.Event()
+            await self._responded.wait()
 
     def _require_order(self, kind: str | None) -> None:
         """Raise RefusedError unless a hello is the first command, and no later one is."""
@@ -191,7 +221,7 @@ class DeviceSocket:
             limit = "a hello, the first message of a connection"
             raise RefusedError(Reason.OUT_OF_ORDER, "command", kind or "absent", limit)
 
-    def _say_hello(self, request: Request) -> None:
+    async def _say_hello(self, request: Request) -> None:
         hello, principal = request.hello, self._principal
         device_id = hello.device_id
         if not 1 <= len(device_id) <= frames.NAME_LENGTH_MAX:
@@ -201,16 +231,26 @@ class DeviceSocket:
         require_device(principal, name)
         if hello.epoch == 0 and is_own_device(principal, name):
             hello.take_over = True  # as the server decides about a device's own token
-        self._hello, self._hops = request.SerializeToString(), 0
-        self._send_hello(device_id)
+        self._hello, self._hops, self._nonce = request.SerializeToString(), 0, hello.instance_nonce
+        await self._send_hello(device_id)
 
-    def _send_hello(self, device_id: str) -> None:
+    async def _send_hello(self, device_id: str) -> None:
         """Send the hello to the server that serves the device, as far as is known."""
-        link = self._fleet.link_for(device_id, self._server)
+        link = self._fleet.link_for(device_id, self._nonce, self._server)
         self._cancel_timer()
         self.device_id, self._link, self.state = device_id, link, State.WAITING
-        link.routes[device_id] = self
+        await self._take_place(link)
         link.send(device_id, self._hello)
+
+    async def _take_place(self, link: FleetLink) -> None:
+        """Get the responses of a stream to the device, perhaps instead of a socket that waits."""
+        former = link.routes.get(self.device_id)
+        link.routes[self.device_id] = self
+        self.hello_count, self.early_bytes = 1, len(self._hello)
+        if former is not None:
+            self.hello_count += former.hello_count
+            self.early_bytes += former.early_bytes
+            await former.supersede()
 
     async def _reject(self, request: Request, kind: str | None, error: RefusedError) -> None:
         """Refuse a command; a refused hello, and a first message that is none, end the connection."""
@@ -230,21 +270,22 @@ class DeviceSocket:
                 await self._end_conversation(response)
             else:
                 await self._send(response)
-        elif self.state is State.WAITING:
-            await self._deliver_first(tag, response)
-        elif tag in (_WELCOME, _REJECTION):
-            self._forget_late_hello(tag, response)
+        elif tag == _WELCOME or _is_refused_hello(tag, response):
+            self.hello_count -= 1
+            if not self.hello_count:
+                await self._deliver_first(tag, response)
 
     async def _deliver_first(self, tag: int, response: bytes) -> None:
-        """Process the response to a hello; ignore responses to an earlier conversation."""
-        if tag == _WELCOME:
+        """Process the response to the hello of this socket; its connection may have ended meanwhile."""
+        if self.state is State.WAITING and tag == _WELCOME:
             self.state = State.ATTACHED
             self._hello = b""
             self._counters.devices += 1
             await self._send(response)
-        elif _is_refused_hello(tag, response):
-            link = self._link
-            self._leave_link()
+            return
+        link = self._link
+        self._leave_link()
+        if self.state is State.WAITING:
             await self._receive_refusal(response, link)
 
     async def _receive_refusal(self, response: bytes, link: FleetLink | None) -> None:
@@ -258,7 +299,7 @@ class DeviceSocket:
             self._hops += 1
             self._server = error.server
             try:
-                self._send_hello(self.device_id)
+                await self._send_hello(self.device_id)
             except RefusedError as refused:
                 await self._end_unfollowed(refused)
         elif error.reason in _LATER:
@@ -274,11 +315,6 @@ class DeviceSocket:
         """Close the connection of a device whose server this gateway cannot follow to."""
         _log.warning("device %s: %s", self.device_id, error)
         await self.send_away()
-
-    def _forget_late_hello(self, tag: int, response: bytes) -> None:
-        """Free the device's place on the stream: its connection ended while the hello was on its way."""
-        if tag == _WELCOME or _is_refused_hello(tag, response):
-            self._leave_link()
 
     async def _end_conversation(self, response: bytes) -> None:
         """Process the end of a conversation by the server."""
@@ -302,6 +338,24 @@ class DeviceSocket:
         if self.state in (State.WAITING, State.ATTACHED):
             self.state = State.DETACHED
             await self._request_hello("the stream to the server", "ended")
+
+    def yields_to(self, nonce: bytes) -> bool:
+        """Return whether a hello with this nonce may take the place of this socket on the stream.
+
+        It may if the connection has ended, or waits and is of the same instance: an instance has one
+        connection, and this one may be lost. In any other case the server decides. What has come before
+        the response is bounded for all of them together.
+        """
+        if self.early_bytes > EARLY_BYTES_MAX:
+            return False
+        is_same = self.state is State.WAITING and nonce == self._nonce
+        return is_same or self.state is State.ENDED
+
+    async def supersede(self) -> None:
+        """End the conversation, as the server does it: another socket has taken the place."""
+        error = RefusedError(Reason.SUPERSEDED, "stream", "older", "the latest of its instance")
+        await self._send(frames.detached_frame(error))
+        self.end(WSCloseCode.POLICY_VIOLATION)
 
     async def send_away(self, error: RefusedError | None = None) -> None:
         """Announce the end of the connection, and close it; by default the server is unreachable."""

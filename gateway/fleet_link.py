@@ -35,7 +35,8 @@ _LARGE_BYTES = 512
 """A larger request has a message of its own: its fields alone may come near the bound of a message."""
 
 _QUEUE_MAX = 10_000
-"""Requests that wait to be written; beyond, sockets are not read."""
+_QUEUE_BYTES_MAX = 8 * 1024 * 1024
+"""Requests that wait to be written, and their bytes; beyond, sockets are not read."""
 
 _PATIENCE_S = 15.0
 """How long to wait for a server that restarts, before devices are sent away."""
@@ -51,6 +52,16 @@ class Route(Protocol):
     """The socket of a device, as a link sees it."""
 
     device_id: str
+    hello_count: int
+    """Hellos on the stream without a response, of this socket and of those whose place it has taken."""
+    early_bytes: int
+    """Bytes of theirs since the first of these hellos."""
+
+    def yields_to(self, nonce: bytes) -> bool:
+        """Return whether a hello with this nonce may take the place of this socket."""
+
+    async def supersede(self) -> None:
+        """End the conversation: another socket has taken the place."""
 
     async def deliver(self, response: bytes) -> None:
         """Process a response of the server."""
@@ -94,6 +105,7 @@ class FleetLink:
         self._waits = waits
         self._on_end = on_end
         self._queue: deque[tuple[str, bytes | None]] = deque()
+        self._queue_bytes = 0
         self._queued = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -105,9 +117,14 @@ class FleetLink:
         if not self.is_open:
             return
         self._queue.append((device_id, request))
+        self._queue_bytes += len(request or b"")
         self._queued.set()
-        if len(self._queue) >= _QUEUE_MAX:
+        if self._is_full:
             self._room.clear()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._queue) >= _QUEUE_MAX or self._queue_bytes >= _QUEUE_BYTES_MAX
 
     async def room(self) -> None:
         """Wait while too many requests wait to be written."""
@@ -181,7 +198,8 @@ class FleetLink:
                 self._queued.clear()
                 while self._queue:
                     await call.write(self._packed())
-                    self._room.set()
+                    if not self._is_full:
+                        self._room.set()
             await call.done_writing()
 
     def _packed(self) -> Any:  # noqa: ANN401 - made at run time
@@ -201,6 +219,7 @@ class FleetLink:
             size += more
             if more > _LARGE_BYTES:
                 break
+        self._queue_bytes -= size
         return message
 
     async def _end(self) -> None:
@@ -212,6 +231,7 @@ class FleetLink:
         self.is_open = False
         self._on_end(self)
         self._queue.clear()
+        self._queue_bytes = 0
         self._room.set()
         routes, self.routes = list(self.routes.values()), {}
         for route in routes:

@@ -46,33 +46,35 @@ class Fleet:
         self._counters = counters
         self._links: list[FleetLink] = []
 
-    def link_for(self, device_id: str, address: str = "") -> FleetLink:
+    def link_for(self, device_id: str, nonce: bytes, address: str = "") -> FleetLink:
         """Return a stream for the hello of a device.
 
         Parameters
         ----------
         device_id
             The device.
+        nonce
+            The nonce in the hello.
         address
             The server that another one has named; empty for any server of the list.
 
         Raises
         ------
         RefusedError
-            DEVICE_IN_USE, if two other sockets are about to attach the device; ANOTHER_SERVER, if the
-            address is not valid or a token would be sent to it unencrypted.
+            RECOVERING, if two other sockets have attached the device, or are about to;
+            ANOTHER_SERVER, if the address is not valid or a token would be sent to it unencrypted.
         """
         channel = self._servers.at(address) if address else self._servers.current
         links = [link for link in self._links if link.is_open and link.channel is channel]
-        free = next((link for link in links if device_id not in link.routes), None)
+        free = next((link for link in links if _is_free(link, device_id, nonce)), None)
         if free is not None:
             return free
         if len(links) >= _LINKS_MAX:
             raise RefusedError(
-                Reason.DEVICE_IN_USE,
+                Reason.RECOVERING,
                 "hello.device_id",
                 repr(device_id),
-                "a device with at most one other connection to this gateway",
+                "a device with at most one other connection to this gateway; try again",
                 retry_after_ms=_RETRY_MS,
             )
         return self._opened(channel)
@@ -113,6 +115,15 @@ class Fleet:
             link.finish()
         await asyncio.gather(*(link.ended(timeout_s) for link in links))
         await self._servers.close()
+
+
+def _is_free(link: FleetLink, device_id: str, nonce: bytes) -> bool:
+    """Return whether the hello of a device may go over a stream, perhaps in the place of another socket.
+
+    On another stream, the server might process the later hello before the earlier one.
+    """
+    route = link.routes.get(device_id)
+    return route is None or route.yields_to(nonce)
 
 
 class Fleets:

@@ -1,10 +1,11 @@
 """HTTP with JSON: each request becomes one call of the server, with the token of its caller.
 
-The gateway verifies the token and the role before it reads a body. The server verifies both again, and
-decides about everything else, so rights, quotas and errors are the same as over gRPC.
+The gateway verifies the token, the role and the rate of the caller before it reads a body. The server
+verifies them again, and decides about everything else, so rights, quotas and errors are the same as over
+gRPC.
 
-Conversion from and to JSON takes up to 0.1 ms a field. A longer body or response is converted in a
-thread, one at a time, so that no device waits for it.
+Conversion from and to JSON takes up to 0.1 ms a field. A longer body or response is converted beside the
+event loop (`conversions.py`).
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 from aiohttp import web
 from google.protobuf import json_format
 
 from gateway.calls import CALLS, PUBLISH, Call, elements_of, stub_of
+from gateway.conversions import Conversions
 from gateway.counters import Counters
 from gateway.handshake import header_token, require_origin, require_plain_address
 from gateway.problems import plain_problem, problem
 from identity.authenticator import Authenticator
+from identity.quotas import Account
 from identity.rules import require_action
 from nearcast.errors import Reason, RefusedError
 from nearcast.transport.calls import named_server, refusal, wire_error
@@ -51,8 +53,6 @@ _SHOWN_MAX = 200
 _AT_ONCE_ELEMENTS = 50
 _AT_ONCE_BYTES = 2048
 """Requests and responses up to these are converted on the event loop."""
-
-_Converted = TypeVar("_Converted")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -83,11 +83,11 @@ class HttpApi:
         self._authenticator = authenticator
         self._counters = counters
         self._origins = origins
-        self._converter = ThreadPoolExecutor(1, thread_name_prefix="json")
+        self._conversions = Conversions()
 
     def close(self) -> None:
         """Convert no more bodies."""
-        self._converter.shutdown(wait=False, cancel_futures=True)
+        self._conversions.close()
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes of all calls."""
@@ -96,35 +96,46 @@ class HttpApi:
     def _handler(self, call: Call) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             self._counters.requests += 1
-            metadata = self._metadata(request, call)
-            message = await self._message(request, call)
+            token, account = self._caller(request, call)
+            account.require(1)
+            account.begin_call()
             try:
-                response = await self._respond(call, message, metadata)
-            except grpc.aio.AioRpcError as error:
-                refused = wire_error(error)
-                if refused is None:
-                    return plain_problem(HTTPStatus.BAD_GATEWAY, f"no answer: {error.code().name}")
-                return problem(refused)
-            if isinstance(response, errors_pb2.Error):
-                return problem(response)
-            text = await self._converted(_text, response, is_short=response.ByteSize() <= _AT_ONCE_BYTES)
-            return web.json_response(text=text)
+                return await self._handle(request, call, token)
+            finally:
+                account.end_call()
 
         return handle
 
-    def _metadata(self, request: web.Request, call: Call) -> list[tuple[str, str]]:
-        """Return the metadata of the call.
+    async def _handle(self, request: web.Request, call: Call, token: str | None) -> web.StreamResponse:
+        message = await self._message(request, call)
+        metadata = [] if token is None else [("authorization", f"Bearer {token}")]
+        try:
+            response = await self._respond(call, message, metadata)
+        except grpc.aio.AioRpcError as error:
+            refused = wire_error(error)
+            if refused is None:
+                return plain_problem(HTTPStatus.BAD_GATEWAY, f"no answer: {error.code().name}")
+            return problem(refused)
+        if isinstance(response, errors_pb2.Error):
+            return problem(response)
+        if response.ByteSize() <= _AT_ONCE_BYTES:
+            return web.json_response(text=_text(response))
+        return web.json_response(text=await self._conversions.converted(request, _text, response))
+
+    def _caller(self, request: web.Request, call: Call) -> tuple[str | None, Account]:
+        """Return the token and the account of the caller.
 
         Raises
         ------
         RefusedError
-            If the caller may not make it.
+            If the caller may not make the call.
         """
         require_plain_address(request)
         require_origin(request, self._origins)
         token = header_token(request)
-        require_action(self._authenticator.principal(token), call.action)
-        return [] if token is None else [("authorization", f"Bearer {token}")]
+        principal = self._authenticator.principal(token)
+        require_action(principal, call.action)
+        return token, principal.account
 
     async def _message(self, request: web.Request, call: Call) -> Any:  # noqa: ANN401 - of the call's class
         """Return the message in the body of a request.
@@ -143,20 +154,14 @@ class HttpApi:
         if count > call.elements_max:
             limit = f"at most {call.elements_max}"
             raise RefusedError(Reason.INVALID_FIELD, "body", f"{count} fields and entries", limit)
-        is_short = count <= _AT_ONCE_ELEMENTS and len(body) <= _AT_ONCE_BYTES
-        message = await self._converted(parsed, body, call, is_short=is_short)
+        if count <= _AT_ONCE_ELEMENTS and len(body) <= _AT_ONCE_BYTES:
+            message = parsed(body, call)
+        else:
+            self._conversions.require_room()
+            message = await self._conversions.converted(request, parsed, body, call)
         if call is PUBLISH:
             _set_key(request, message)
         return message
-
-    async def _converted(
-        self, convert: Callable[..., _Converted], *arguments: object, is_short: bool
-    ) -> _Converted:
-        """Convert something short at once, and something long in the thread."""
-        if is_short:
-            return convert(*arguments)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._converter, convert, *arguments)
 
     async def _respond(self, call: Call, message: Any, metadata: list[tuple[str, str]]) -> Any:  # noqa: ANN401
         """Return the response of the server, or its refusal of a publication.

@@ -27,7 +27,7 @@ from tests.wire.test_bad_input import a_spec, hello, subscribe
 Request = device_service_pb2.AttachRequest
 Response = device_service_pb2.AttachResponse
 DEVICE = "device"
-SOCKETS_MAX = 3
+SOCKETS_MAX = 4
 FRAMES = {
     "hello": hello(device_id=DEVICE).SerializeToString(),
     "ping": Request(ping=device_service_pb2.Ping(number=1)).SerializeToString(),

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import json
 import socket
 import threading
 
 import grpc
 import pytest
 
-from gateway import http_api
+from gateway import conversions, http_api
 from gateway.calls import CALLS
 from gateway.openapi import document, page
+from identity.setup import DEVICE_CALLS_MAX
 from nearcast.errors import Reason
 from nearcast.v1 import errors_pb2, publisher_service_pb2, streams_pb2
 from nearcast.wire.errors import CODES
 from tests.gateway.intruder import raw
-from tests.gateway.town import a_town, until
+from tests.gateway.town import PATIENCE_S, a_town, until
 from tests.support.identity import token
 from tests.wire.test_go_away import held_commits
 
@@ -135,6 +138,70 @@ async def test_long_bodies_and_responses_are_converted_beside_the_event_loop(tow
     _, found = await call(town, "search", {**SEARCH, "spec": spec})
     assert len(found["matches"]) == 90
     assert threads[2:] == [False, True, True, False]
+
+
+LONG = {**SEARCH, "spec": {"boolean": {"clauses": [{"required": ["sushi"]}] * 60, "moving": True}}}
+
+
+def posted(body, *lines, who=("somebody", "device")):
+    """The bytes of a search; lines replace the length of its body."""
+    lines = lines or (f"Content-Length: {len(body)}",)
+    head = ("POST /v1/search HTTP/1.1", "Host: gateway", f"Authorization: Bearer {token(*who)}")
+    return "\r\n".join((*head, "Content-Type: application/json", *lines, "", "")).encode() + body
+
+
+async def test_conversions_that_wait_are_bounded_and_those_of_lost_connections_left_out(
+    town, monkeypatch
+):
+    monkeypatch.setattr(conversions, "WAITING_MAX", 2)
+    go_on, bodies = threading.Event(), []
+
+    def held(body, one):
+        bodies.append(body)
+        go_on.wait(PATIENCE_S)
+        return parsed(body, one)
+
+    parsed = http_api.parsed
+    monkeypatch.setattr(http_api, "parsed", held)
+    waiting = town.gateway._api._conversions  # noqa: SLF001 - what waits is internal
+    long = json.dumps(LONG).encode()
+    try:
+        async with contextlib.AsyncExitStack() as lost:
+            present = asyncio.create_task(call(town, "search", LONG))
+            await until(lambda: bodies)
+            for count in (2, 3):
+                await lost.enter_async_context(raw(town, posted(long)))
+                await until(lambda count=count: waiting.count == count)
+            status, problem = await call(town, "search", LONG)
+            assert (status, problem["reason"]) == (429, "RATE_LIMITED")
+            assert problem["retry_after_ms"] == 1_000
+            left = town.gateway.counters.connections - 2
+        await until(lambda: town.gateway.counters.connections == left)
+    finally:
+        go_on.set()
+    assert (await present)[1]["reason"] == "INVALID_FIELD", "it has no circle"
+    await until(lambda: not waiting.count)
+    assert len(bodies) == 1
+
+
+async def test_calls_are_operations_of_their_caller(tmp_path):
+    async with a_town(tmp_path, device_rate=0.1) as town, town.client() as client:
+        await client.attach()
+        request = posted(b"", "Content-Length: 100", who=("device", "device"))
+        async with raw(town, request) as caller:
+            status, _ = await caller.head()
+            assert status == 429
+        assert town.gateway.counters.refused == {"RATE_LIMITED": 1}
+
+
+async def test_a_device_makes_a_bounded_number_of_calls_at_once(town, monkeypatch):
+    monkeypatch.setattr(http_api, "_BODY_S", PATIENCE_S)
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(DEVICE_CALLS_MAX):
+            await stack.enter_async_context(raw(town, posted(b"", "Content-Length: 100")))
+        await until(lambda: town.gateway.counters.requests == DEVICE_CALLS_MAX)
+        status, problem = await call(town, "search", roles=("device",))
+        assert (status, problem["metadata"]["field"]) == (429, "calls")
 
 
 @pytest.mark.parametrize("name", BODIES)

@@ -12,14 +12,26 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import ValidationError
 
 from gateway import fleet_link
+from gateway.device_socket import EARLY_BYTES_MAX
 from gateway.main import PortError
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream
 from identity.self_signed import write_self_signed
 from identity.watched_file import FileError
-from tests.gateway.town import PATIENCE_S, Client, a_town, gateway_settings, reason_of, running, until
+from nearcast.v1 import device_service_pb2
+from tests.gateway.town import (
+    PATIENCE_S,
+    Client,
+    Request,
+    a_town,
+    gateway_settings,
+    reason_of,
+    running,
+    until,
+)
 from tests.sdk.conftest import Place
 from tests.support.identity import Authority, token
+from tests.wire.test_bad_input import a_spec, hello, subscribe
 
 
 async def status_of(http, address):
@@ -78,6 +90,133 @@ async def test_devices_of_a_server_that_does_not_come_back_are_sent_away(tmp_pat
             assert await client.closed() == 1012
         assert gateway.counters.refused == {"RECOVERING": 1}
         assert gateway.counters.streams == 0
+
+
+@contextlib.asynccontextmanager
+async def before_a_server(folder, monkeypatch):
+    """A gateway whose server is not there yet: the gateway, a function that connects, and the server."""
+    monkeypatch.setattr(fleet_link, "_PATIENCE_S", PATIENCE_S)
+    place = Place(folder / "store.db")
+    settings = GatewaySettings(port=0, server=place.target)
+    async with running(settings) as gateway, aiohttp.ClientSession() as http:
+        address = f"http://127.0.0.1:{gateway.port}/v1/attach"
+
+        @contextlib.asynccontextmanager
+        async def connected(nonce=b"nonce"):
+            """A connection whose hello waits, unless it is refused."""
+            count = gateway.counters.frames_received
+            async with http.ws_connect(address, protocols=("nearcast.v1",)) as socket:
+                client = Client(socket)
+                await client.send(hello(nonce=nonce))
+                await until(lambda: gateway.counters.frames_received > count)
+                yield client
+
+        yield gateway, connected, place
+    await place.stop()
+
+
+async def test_connections_that_have_ended_do_not_keep_a_device_from_its_next_one(tmp_path, monkeypatch):
+    async with before_a_server(tmp_path, monkeypatch) as (gateway, connected, place):
+        for _ in range(5):
+            async with connected():
+                pass
+            await until(lambda: not gateway.counters.sockets)
+        async with connected() as client:
+            await place.start()
+            assert (await client.receive()).HasField("welcome")
+            assert (await client.subscribe()).snapshot
+            assert not await client.ping()
+            assert (gateway.counters.devices, gateway.counters.streams) == (1, 1)
+            assert not gateway.counters.refused
+
+
+async def test_a_connection_that_waits_yields_to_a_later_one_of_the_same_instance(tmp_path, monkeypatch):
+    async with (
+        before_a_server(tmp_path, monkeypatch) as (gateway, connected, place),
+        connected() as lost,
+        connected() as other,
+        connected() as last,
+    ):
+        for client in (lost, other):
+            assert reason_of((await client.receive()).detached.error) == "SUPERSEDED"
+            assert await client.closed() == 1008
+        await place.start()
+        assert (await last.receive()).HasField("welcome")
+        assert not await last.ping()
+        assert (gateway.counters.devices, gateway.counters.streams) == (1, 1)
+
+
+async def test_an_instance_beside_two_that_wait_is_asked_to_try_again(tmp_path, monkeypatch):
+    async with (
+        before_a_server(tmp_path, monkeypatch) as (_gateway, connected, place),
+        connected(b"one") as one,
+        connected(b"two") as two,
+    ):
+        async with connected(b"three") as third:
+            rejection = (await third.receive()).rejection
+            assert rejection.command == device_service_pb2.Rejection.COMMAND_HELLO
+            assert reason_of(rejection.error) == "RECOVERING"
+            assert rejection.error.retry_after_ms == 1_000
+            assert await third.closed() == 1008
+        await place.start()
+        responses = [await client.receive() for client in (one, two)]
+        assert sorted(one.WhichOneof("event") for one in responses) == ["rejection", "welcome"]
+
+
+@contextlib.asynccontextmanager
+async def flooding(client, request, count):
+    """Send a request many times meanwhile."""
+
+    async def send():
+        for _ in range(count):
+            await client.send(request)
+
+    task = asyncio.create_task(send())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def look_around(gateway):
+    """Give a gateway time to read what it reads: call it many times."""
+    async with aiohttp.ClientSession() as http:
+        for _ in range(200):
+            assert await status_of(http, f"http://127.0.0.1:{gateway.port}/healthz") == 200
+
+
+async def test_a_device_that_waits_for_the_server_is_not_read_without_end(tmp_path, monkeypatch):
+    large = Request(subscribe=subscribe(1, a_spec()))
+    large.subscribe.name = "x" * 60_000
+    async with (
+        before_a_server(tmp_path, monkeypatch) as (gateway, connected, place),
+        connected() as client,
+        flooding(client, large, 300),
+    ):
+        await look_around(gateway)
+        assert gateway.counters.bytes_received < EARLY_BYTES_MAX + large.ByteSize() + 100
+        await place.start()
+        assert (await client.receive()).HasField("welcome")
+        for _ in range(300):
+            assert (await client.receive()).rejection.number == 1
+
+
+async def test_requests_that_wait_for_the_server_are_bounded_by_their_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet_link, "_QUEUE_BYTES_MAX", 1_000)
+    ping = Request(ping=device_service_pb2.Ping(number=1))
+    async with (
+        before_a_server(tmp_path, monkeypatch) as (gateway, connected, place),
+        connected() as client,
+        flooding(client, ping, 2_000) as flood,
+    ):
+        await flood
+        await look_around(gateway)
+        assert gateway.counters.bytes_received < 1_100
+        await place.start()
+        assert (await client.receive()).HasField("welcome")
+        for _ in range(2_000):
+            assert (await client.receive()).HasField("pong")
 
 
 async def test_a_gateway_that_stops_sends_its_devices_away(town):

@@ -100,4 +100,4 @@ class WebDevice:
 
 
 def _is_for_later(error):
-    return refusal_from(error).reason is Reason.DEVICE_IN_USE
+    return refusal_from(error).reason is Reason.RECOVERING
