@@ -21,7 +21,7 @@ from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableErro
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.pending_hellos import PendingHellos
 from nearcast.protocol.request_sender import Request
-from nearcast.transport.backoff import backoff_s
+from nearcast.transport.backoff import BACKOFF_MAX_S, backoff_s
 from nearcast.transport.calls import (
     PATIENCE_S,
     as_apps_see_it,
@@ -103,6 +103,8 @@ class DeviceStream:
         self._is_going_away = False  # the server has sent `GoAway`: half-close
         self._retry_after_s = 0.0  # time that the server gave
         self._has_served = False  # a device was online on this stream
+        self._has_settled = False  # the next wait is short again: see `_settles`
+        self._began_s = 0.0
         self._is_patient = False  # wait for a server that cannot be reached
         self._rebuild = asyncio.Event()
         self._watch = ServerWatch(self._is_response_due, self._note_silence)
@@ -209,7 +211,7 @@ class DeviceStream:
                 self._fail_all(NearcastError(f"an internal error of the SDK: {error!r}"))
             finally:
                 self._interrupt()
-            attempt = 1 if self._has_served else attempt + 1
+            attempt = 1 if self._has_settled else attempt + 1
             self._drop_failed()
             if self.sessions and not self._closed:
                 wait_s = max(self._retry_after_s, backoff_s(attempt, self._jitter))
@@ -254,7 +256,7 @@ class DeviceStream:
         self.is_sent_away = False
         newcomers = self._newcomers()
         self._is_patient = all(_may_retry(one) for one in newcomers)
-        self._is_going_away = self._has_served = False
+        self._is_going_away = self._has_served = self._has_settled = False
         metadata = await self.channel.metadata()
         waits = self._is_patient and self._servers.is_only(self.channel)
         call = self._codec.open(self.channel.devices, metadata, waits)
@@ -281,6 +283,7 @@ class DeviceStream:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(call.initial_metadata(), _TAKEN_ON_S)
             self._streaming = True
+            self._began_s = asyncio.get_running_loop().time()
             for session in list(self.sessions.values()):
                 session.connect()
             reading = asyncio.create_task(self._read(call))
@@ -385,6 +388,7 @@ class DeviceStream:
     def _interrupt(self) -> None:
         """Drop queued requests and disconnect the devices."""
         self._has_served = self._has_served or any(one.is_online for one in self.sessions.values())
+        self._has_settled = self._has_settled or self._settles()
         was_streaming, self._streaming = self._streaming, False
         self._queue.clear()
         self._hellos.clear()
@@ -394,6 +398,18 @@ class DeviceStream:
             for session in self.sessions.values():
                 session.disconnect()
         self._owner.notify()
+
+    def _settles(self) -> bool:
+        """Return whether the stream has lasted, or all of its devices have caught up.
+
+        After other streams the waits continue to grow: what has ended one may end the next as early, and
+        the server sends the same snapshots each time.
+        """
+        if not self._streaming:
+            return False
+        if asyncio.get_running_loop().time() - self._began_s > BACKOFF_MAX_S:
+            return True
+        return bool(self.sessions) and all(one.is_caught_up for one in self.sessions.values())
 
     def _drop_failed(self) -> None:
         """Remove sessions that have failed."""

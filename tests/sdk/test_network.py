@@ -3,18 +3,63 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections import Counter
 
 import pytest
 
 import nearcast
-from nearcast import GeoObject, RefusedError, SubscriptionState, TopK, UnavailableError
+from nearcast import (
+    Boolean,
+    Circle,
+    GeoObject,
+    RefusedError,
+    SubscriptionState,
+    TopK,
+    UnavailableError,
+)
 from nearcast.protocol.clock import Clock
 from tests.sdk.conftest import Place, until
 from tests.sdk.test_reconnect import SPEC, ids, is_exact, row
-from tests.support.proxy import Proxy
+from tests.support.proxy import Pair, Proxy
 
 State = SubscriptionState
+
+
+class Narrow(Proxy):
+    """A relay whose connections stall once they have carried a number of bytes to the client."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self.bytes_max = math.inf
+        self._carried: Counter[Pair] = Counter()
+
+    def passing(self, pair: Pair, data: bytes, *, to_server: bool) -> None:
+        self._carried[pair] += 0 if to_server else len(data)
+        if self._carried[pair] > self.bytes_max:
+            pair.flowing.clear()
+
+
+@pytest.fixture
+async def narrow(place):
+    proxy = Narrow(place.target)
+    proxy.target = await proxy.start()
+    yield proxy
+    await proxy.stop()
+
+
+@pytest.fixture
+def attempts(monkeypatch):
+    """The attempts for which streams have waited; the waits themselves are left out."""
+    found = []
+
+    def waited_s(attempt, _jitter):
+        found.append(attempt)
+        return 0.0
+
+    monkeypatch.setattr("nearcast.transport.device_stream.backoff_s", waited_s)
+    return found
 
 
 async def best(client, lon):
@@ -188,6 +233,38 @@ async def test_cut_again_and_again_while_things_happen(place, client, proxy, far
     assert len(seen) > 10
     assert seen == sorted(seen)
     place.server.coordinator.check()
+
+
+@pytest.mark.parametrize("lasts", [False, True])
+async def test_waits_grow_while_streams_end_before_devices_have_caught_up(
+    client, narrow, attempts, monkeypatch, lasts
+):
+    """A welcome arrives each time, and what follows is too much for the connection."""
+    if lasts:  # each stream is open for longer than that
+        monkeypatch.setattr("nearcast.transport.device_stream.BACKOFF_MAX_S", -1.0)
+    async with nearcast.connect(narrow.target) as far:
+        device = await far.attach("d", lon=14.5, lat=35.5)
+        subscription = await device.subscribe(Boolean({"a"}, Circle(5_000.0), moving=True))
+        narrow.stall()
+        large = [GeoObject({"a"}, 14.5, 35.5, 3600.0, payload=bytes(3_000)) for _ in range(200)]
+        await client.publisher().publish(large)
+        narrow.bytes_max = 10_000
+        firsts = []
+        for _ in range(5):
+            count = len(attempts)
+            narrow.cut()
+            await until(lambda: len(attempts) > count)  # noqa: B023 - awaited here
+            await until(lambda: device.is_online)
+            assert subscription.state is not State.EXACT
+            firsts.append(attempts[count])
+        assert firsts == [1] * 5 if lasts else attempts == list(range(1, len(attempts) + 1))
+        narrow.bytes_max = math.inf
+        narrow.cut()
+        await until(lambda: subscription.state is State.EXACT)
+        attempts.clear()
+        narrow.cut()
+        await until(lambda: attempts)
+        assert attempts[0] == 1, "it had caught up"
 
 
 async def test_a_publisher_with_a_broken_connection(client, proxy, far):
