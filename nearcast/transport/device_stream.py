@@ -233,8 +233,11 @@ class DeviceStream:
         can_renew = self.channel.can_renew_token
         wait_s = wait_before_retry_s(failure, can_renew_token=can_renew)
         if wait_s is None and _is_unwelcome(failure):
-            self._fail_all(failure)
-            return
+            if not (can_renew and _is_unknown_token(failure)):
+                self._fail_all(failure)
+                return
+            for newcomer in self._newcomers():
+                newcomer.fail(failure)
         if _is_unwelcome(failure) and not self._has_served:
             _log.warning("the token function has returned a token that is refused: %s", failure)
         if wait_s is not None:
@@ -421,6 +424,11 @@ class DeviceStream:
 def _is_unwelcome(error: NearcastError) -> bool:
     """Return whether the server refuses the token, which all devices of a client share."""
     return isinstance(error, RefusedError) and error.reason in _UNWELCOME
+
+
+def _is_unknown_token(error: NearcastError) -> bool:
+    """Return whether the server does not know the token, which may be signed with a key that is new."""
+    return isinstance(error, RefusedError) and error.reason is Reason.UNAUTHENTICATED
 
 
 def _is_hello(waiting: Waiting) -> bool:
