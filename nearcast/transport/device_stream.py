@@ -257,14 +257,8 @@ class DeviceStream:
         if not await self._owner.reach(self):
             return
         self.is_sent_away = False
-        newcomers = self._newcomers()
-        self._is_patient = all(_may_retry(one) for one in newcomers)
         self._is_going_away = self._has_served = self._has_settled = False
-        metadata = await self.channel.metadata()
-        waits = self._is_patient and self._servers.is_only(self.channel)
-        call = self._codec.open(self.channel.devices, metadata, waits)
-        deadline_s = min((one.retry_deadline_s for one in newcomers), default=None)
-        talking = asyncio.create_task(self._talk(call, deadline_s if self._is_patient else None))
+        talking = asyncio.create_task(self._talk())
         rebuilding = asyncio.create_task(self._rebuild.wait())
         try:
             await asyncio.wait({talking, rebuilding}, return_when=asyncio.FIRST_COMPLETED)
@@ -273,14 +267,22 @@ class DeviceStream:
         finally:
             talking.cancel()
             rebuilding.cancel()
-            call.cancel()
             await asyncio.gather(talking, rebuilding, return_exceptions=True)
 
-    async def _talk(self, call: Any, deadline_s: float | None) -> None:  # noqa: ANN401
-        """Send a hello for every session, then read and write."""
+    async def _talk(self) -> None:
+        """Open the stream with a token, send a hello for every session, then read and write."""
+        self._is_patient = False  # devices that join meanwhile need no other token
+        try:
+            metadata = await self.channel.metadata()
+        finally:
+            newcomers = self._newcomers()
+            self._is_patient = all(_may_retry(one) for one in newcomers)
+        waits = self._is_patient and self._servers.is_only(self.channel)
+        deadline_s = min((one.retry_deadline_s for one in newcomers), default=None)
+        call = self._codec.open(self.channel.devices, metadata, waits)
         tasks: list[asyncio.Task[None]] = []
         try:
-            async with asyncio.timeout_at(deadline_s):
+            async with asyncio.timeout_at(deadline_s if self._is_patient else None):
                 await call.wait_for_connection()
                 # A client that writes before this may not receive the reason of a refusal.
                 with contextlib.suppress(TimeoutError):
@@ -298,6 +300,7 @@ class DeviceStream:
         finally:
             for task in tasks:
                 task.cancel()
+            call.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, call: Any) -> None:  # noqa: ANN401

@@ -166,6 +166,33 @@ async def test_devices_end_without_permission_and_with_a_fixed_unknown_token(tmp
         assert (await refusal_of(device)).reason is expected
 
 
+@pytest.mark.parametrize("is_fleet", [False, True])
+async def test_another_network_while_the_token_function_hangs(client, place, is_fleet):
+    count = 0
+
+    async def source():
+        nonlocal count
+        count += 1
+        if count == 2:
+            await asyncio.Event().wait()
+        return "token"
+
+    async with nearcast.connect(place.target, token=source) as far, far.fleet() as fleet:
+        device = await (fleet if is_fleet else far).attach("device", lon=14.5, lat=35.5)
+        await far.network_changed()
+        await until(lambda: count == 2)
+        if is_fleet:
+            joining = asyncio.create_task(fleet.attach("another", lon=14.5, lat=35.5))
+            await client.status()  # the other device has joined the stream by now
+            assert count == 2, "it waits for the same token"
+        assert not device.is_online
+        await far.network_changed()
+        await until(lambda: device.is_online)
+        if is_fleet:
+            assert (await joining).is_online
+        assert count == 3
+
+
 async def test_a_device_has_the_reason_while_its_token_function_fails(tmp_path):
     provider = Provider("device", name="device")
     async with a_place(tmp_path) as place, nearcast.connect(place.target, token=provider) as client:
