@@ -20,7 +20,7 @@ from nearcast import (
     UnavailableError,
 )
 from nearcast.protocol.clock import Clock
-from tests.sdk.conftest import Place, until
+from tests.sdk.conftest import PATIENCE_S, Place, until
 from tests.sdk.test_reconnect import SPEC, ids, is_exact, row
 from tests.support.proxy import Pair, Proxy
 
@@ -265,6 +265,42 @@ async def test_waits_grow_while_streams_end_before_devices_have_caught_up(
         narrow.cut()
         await until(lambda: attempts)
         assert attempts[0] == 1, "it had caught up"
+
+
+class SuspendedTime:
+    """The clock of a machine that was suspended. The event loop's clock stood still meanwhile."""
+
+    def __init__(self) -> None:
+        self.asleep_ns = 0
+
+    def clock_gettime_ns(self, number):
+        return time.clock_gettime_ns(number) + self.asleep_ns
+
+    def monotonic_ns(self):
+        return time.monotonic_ns() + self.asleep_ns
+
+
+@pytest.mark.parametrize("calls", [True, False], ids=["a call", "the timer"])
+async def test_what_has_expired_during_a_suspend_is_noticed(client, monkeypatch, calls):
+    """The server was suspended as well: both are on one machine."""
+    suspended = SuspendedTime()
+    monkeypatch.setattr("safe_region.steady_clock.time", suspended)
+    if not calls:
+        monkeypatch.setattr("nearcast.device._TIMER_S_MAX", 0.01)
+    short = [GeoObject({"sushi"}, 14.5, 35.5, 300.0) for _ in range(60)]
+    await client.publisher().publish([*short, *row(100)])
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    before = ids(subscription)
+    suspended.asleep_ns = 301 * 10**9
+    if calls:
+        assert subscription.state is State.STALE
+        async with asyncio.timeout(PATIENCE_S):
+            await subscription.exact_results()
+    await until(lambda: subscription.state is State.EXACT)
+    assert device.counters.reports > 0
+    assert ids(subscription) == await best(client, 14.5)
+    assert not set(ids(subscription)) & set(before)
 
 
 async def test_a_publisher_with_a_broken_connection(client, proxy, far):
