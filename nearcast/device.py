@@ -17,6 +17,9 @@ from nearcast.protocol.subscription import Subscription, decided
 from nearcast.transport.device_streams import DeviceStreams
 from safe_region.earth.frame import Frame
 
+_TIMER_S_MAX = 30.0
+"""Longest time of a timer: the clock of the event loop may stand still while the machine is suspended."""
+
 
 class Device:
     """A device attached to the server. `Client.attach` and `Fleet.attach` create it.
@@ -320,7 +323,7 @@ class Device:
             self._timer = None
         if expiry_ms and not clock.is_virtual:
             delay_s = max(0.0, (expiry_ms - clock.now_ms()) / 1000.0)
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._expire)
+            self._timer = asyncio.get_running_loop().call_later(min(delay_s, _TIMER_S_MAX), self._expire)
 
     def _is_timer_late(self) -> bool:
         """Return whether the server's clock has jumped ahead since the timer was set."""
@@ -332,4 +335,5 @@ class Device:
     def _expire(self) -> None:
         self._timer = None
         self._timer_ms = 0
-        self._session.pass_time()
+        self._session.process_due()
+        self._wake_later()

@@ -207,7 +207,11 @@ class Publisher:
         async with self._opening:
             self._require_open()
             if self._stream is None or self._stream.has_ended:
-                self._stream = await self._open_somewhere(wait_for_ready)
+                stream = await self._open_somewhere(wait_for_ready)
+                if self._closed:
+                    stream.cancel()
+                self._require_open()
+                self._stream = stream
             return self._stream
 
     async def _open_somewhere(self, wait_for_ready: bool) -> PublishStream:  # noqa: FBT001

@@ -419,6 +419,11 @@ class DeviceSession:
         self._wake_state_watchers()
         self.on_event()
 
+    def process_due(self) -> None:
+        """Process in real time what is due, if anything is; a timer may be late."""
+        if not self.clock.is_virtual and 0 < self.next_expiry_ms() <= self.clock.now_ms():
+            self.pass_time()
+
     def _forget_expired(self) -> None:
         now_ms = self.clock.now_ms()
         for subscription in self.subscriptions.values():

@@ -44,6 +44,9 @@ class View(Protocol):
     def frame(self) -> Frame:
         """Service area of the server and its projection."""
 
+    def process_due(self) -> None:
+        """Process in real time what is due, if anything is."""
+
 
 class Subscription(ABC):
     """A subscription of a device and its current result. `Device.subscribe` creates it.
@@ -174,6 +177,7 @@ class Subscription(ABC):
         due, even if the response follows quickly: an app that shows it may want to wait for a second
         first. It ends after ENDED.
         """
+        self._host.process_due()  # after a suspend of the machine the device's timer is late
         changed = asyncio.Event()
         watchers = self._host.state_watchers
         watchers.add(changed)

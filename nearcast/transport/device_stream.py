@@ -21,7 +21,7 @@ from nearcast.errors import NearcastError, Reason, RefusedError, UnavailableErro
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.pending_hellos import PendingHellos
 from nearcast.protocol.request_sender import Request
-from nearcast.transport.backoff import backoff_s
+from nearcast.transport.backoff import BACKOFF_MAX_S, backoff_s
 from nearcast.transport.calls import (
     PATIENCE_S,
     as_apps_see_it,
@@ -103,6 +103,8 @@ class DeviceStream:
         self._is_going_away = False  # the server has sent `GoAway`: half-close
         self._retry_after_s = 0.0  # time that the server gave
         self._has_served = False  # a device was online on this stream
+        self._has_settled = False  # the next wait is short again: see `_settles`
+        self._began_s = 0.0
         self._is_patient = False  # wait for a server that cannot be reached
         self._rebuild = asyncio.Event()
         self._watch = ServerWatch(self._is_response_due, self._note_silence)
@@ -209,7 +211,7 @@ class DeviceStream:
                 self._fail_all(NearcastError(f"an internal error of the SDK: {error!r}"))
             finally:
                 self._interrupt()
-            attempt = 1 if self._has_served else attempt + 1
+            attempt = 1 if self._has_settled else attempt + 1
             self._drop_failed()
             if self.sessions and not self._closed:
                 wait_s = max(self._retry_after_s, backoff_s(attempt, self._jitter))
@@ -231,8 +233,11 @@ class DeviceStream:
         can_renew = self.channel.can_renew_token
         wait_s = wait_before_retry_s(failure, can_renew_token=can_renew)
         if wait_s is None and _is_unwelcome(failure):
-            self._fail_all(failure)
-            return
+            if not (can_renew and _is_unknown_token(failure)):
+                self._fail_all(failure)
+                return
+            for newcomer in self._newcomers():
+                newcomer.fail(failure)
         if _is_unwelcome(failure) and not self._has_served:
             _log.warning("the token function has returned a token that is refused: %s", failure)
         if wait_s is not None:
@@ -252,14 +257,8 @@ class DeviceStream:
         if not await self._owner.reach(self):
             return
         self.is_sent_away = False
-        newcomers = self._newcomers()
-        self._is_patient = all(_may_retry(one) for one in newcomers)
-        self._is_going_away = self._has_served = False
-        metadata = await self.channel.metadata()
-        waits = self._is_patient and self._servers.is_only(self.channel)
-        call = self._codec.open(self.channel.devices, metadata, waits)
-        deadline_s = min((one.retry_deadline_s for one in newcomers), default=None)
-        talking = asyncio.create_task(self._talk(call, deadline_s if self._is_patient else None))
+        self._is_going_away = self._has_served = self._has_settled = False
+        talking = asyncio.create_task(self._talk())
         rebuilding = asyncio.create_task(self._rebuild.wait())
         try:
             await asyncio.wait({talking, rebuilding}, return_when=asyncio.FIRST_COMPLETED)
@@ -268,19 +267,28 @@ class DeviceStream:
         finally:
             talking.cancel()
             rebuilding.cancel()
-            call.cancel()
             await asyncio.gather(talking, rebuilding, return_exceptions=True)
 
-    async def _talk(self, call: Any, deadline_s: float | None) -> None:  # noqa: ANN401
-        """Send a hello for every session, then read and write."""
+    async def _talk(self) -> None:
+        """Open the stream with a token, send a hello for every session, then read and write."""
+        self._is_patient = False  # devices that join meanwhile need no other token
+        try:
+            metadata = await self.channel.metadata()
+        finally:
+            newcomers = self._newcomers()
+            self._is_patient = all(_may_retry(one) for one in newcomers)
+        waits = self._is_patient and self._servers.is_only(self.channel)
+        deadline_s = min((one.retry_deadline_s for one in newcomers), default=None)
+        call = self._codec.open(self.channel.devices, metadata, waits)
         tasks: list[asyncio.Task[None]] = []
         try:
-            async with asyncio.timeout_at(deadline_s):
+            async with asyncio.timeout_at(deadline_s if self._is_patient else None):
                 await call.wait_for_connection()
                 # A client that writes before this may not receive the reason of a refusal.
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(call.initial_metadata(), _TAKEN_ON_S)
             self._streaming = True
+            self._began_s = asyncio.get_running_loop().time()
             for session in list(self.sessions.values()):
                 session.connect()
             reading = asyncio.create_task(self._read(call))
@@ -292,6 +300,7 @@ class DeviceStream:
         finally:
             for task in tasks:
                 task.cancel()
+            call.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, call: Any) -> None:  # noqa: ANN401
@@ -385,6 +394,7 @@ class DeviceStream:
     def _interrupt(self) -> None:
         """Drop queued requests and disconnect the devices."""
         self._has_served = self._has_served or any(one.is_online for one in self.sessions.values())
+        self._has_settled = self._has_settled or self._settles()
         was_streaming, self._streaming = self._streaming, False
         self._queue.clear()
         self._hellos.clear()
@@ -394,6 +404,18 @@ class DeviceStream:
             for session in self.sessions.values():
                 session.disconnect()
         self._owner.notify()
+
+    def _settles(self) -> bool:
+        """Return whether the stream has lasted, or all of its devices have caught up.
+
+        After other streams the waits continue to grow: what has ended one may end the next as early, and
+        the server sends the same snapshots each time.
+        """
+        if not self._streaming:
+            return False
+        if asyncio.get_running_loop().time() - self._began_s > BACKOFF_MAX_S:
+            return True
+        return bool(self.sessions) and all(one.is_caught_up for one in self.sessions.values())
 
     def _drop_failed(self) -> None:
         """Remove sessions that have failed."""
@@ -405,6 +427,11 @@ class DeviceStream:
 def _is_unwelcome(error: NearcastError) -> bool:
     """Return whether the server refuses the token, which all devices of a client share."""
     return isinstance(error, RefusedError) and error.reason in _UNWELCOME
+
+
+def _is_unknown_token(error: NearcastError) -> bool:
+    """Return whether the server does not know the token, which may be signed with a key that is new."""
+    return isinstance(error, RefusedError) and error.reason is Reason.UNAUTHENTICATED
 
 
 def _is_hello(waiting: Waiting) -> bool:

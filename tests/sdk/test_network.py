@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import Counter
 
 import pytest
 
 import nearcast
 from nearcast import (
     Boolean,
+    Circle,
     GeoObject,
     Polygon,
     RefusedError,
@@ -19,11 +21,46 @@ from nearcast import (
     UnavailableError,
 )
 from nearcast.protocol.clock import Clock
-from tests.sdk.conftest import Place, until
+from tests.sdk.conftest import PATIENCE_S, Place, until
 from tests.sdk.test_reconnect import SPEC, ids, is_exact, row
-from tests.support.proxy import Proxy
+from tests.support.proxy import Pair, Proxy
 
 State = SubscriptionState
+
+
+class Narrow(Proxy):
+    """A relay whose connections stall once they have carried a number of bytes to the client."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self.bytes_max = math.inf
+        self._carried: Counter[Pair] = Counter()
+
+    def passing(self, pair: Pair, data: bytes, *, to_server: bool) -> None:
+        self._carried[pair] += 0 if to_server else len(data)
+        if self._carried[pair] > self.bytes_max:
+            pair.flowing.clear()
+
+
+@pytest.fixture
+async def narrow(place):
+    proxy = Narrow(place.target)
+    proxy.target = await proxy.start()
+    yield proxy
+    await proxy.stop()
+
+
+@pytest.fixture
+def attempts(monkeypatch):
+    """The attempts for which streams have waited; the waits themselves are left out."""
+    found = []
+
+    def waited_s(attempt, _jitter):
+        found.append(attempt)
+        return 0.0
+
+    monkeypatch.setattr("nearcast.transport.device_stream.backoff_s", waited_s)
+    return found
 
 
 async def best(client, lon):
@@ -197,6 +234,74 @@ async def test_cut_again_and_again_while_things_happen(place, client, proxy, far
     assert len(seen) > 10
     assert seen == sorted(seen)
     place.server.coordinator.check()
+
+
+@pytest.mark.parametrize("lasts", [False, True])
+async def test_waits_grow_while_streams_end_before_devices_have_caught_up(
+    client, narrow, attempts, monkeypatch, lasts
+):
+    """A welcome arrives each time, and what follows is too much for the connection."""
+    if lasts:  # each stream is open for longer than that
+        monkeypatch.setattr("nearcast.transport.device_stream.BACKOFF_MAX_S", -1.0)
+    async with nearcast.connect(narrow.target) as far:
+        device = await far.attach("d", lon=14.5, lat=35.5)
+        subscription = await device.subscribe(Boolean({"a"}, Circle(5_000.0), moving=True))
+        narrow.stall()
+        large = [GeoObject({"a"}, 14.5, 35.5, 3600.0, payload=bytes(3_000)) for _ in range(200)]
+        await client.publisher().publish(large)
+        narrow.bytes_max = 10_000
+        firsts = []
+        for _ in range(5):
+            count = len(attempts)
+            narrow.cut()
+            await until(lambda: len(attempts) > count)  # noqa: B023 - awaited here
+            await until(lambda: device.is_online)
+            assert subscription.state is not State.EXACT
+            firsts.append(attempts[count])
+        assert firsts == [1] * 5 if lasts else attempts == list(range(1, len(attempts) + 1))
+        narrow.bytes_max = math.inf
+        narrow.cut()
+        await until(lambda: subscription.state is State.EXACT)
+        attempts.clear()
+        narrow.cut()
+        await until(lambda: attempts)
+        assert attempts[0] == 1, "it had caught up"
+
+
+class SuspendedTime:
+    """The clock of a machine that was suspended. The event loop's clock stood still meanwhile."""
+
+    def __init__(self) -> None:
+        self.asleep_ns = 0
+
+    def clock_gettime_ns(self, number):
+        return time.clock_gettime_ns(number) + self.asleep_ns
+
+    def monotonic_ns(self):
+        return time.monotonic_ns() + self.asleep_ns
+
+
+@pytest.mark.parametrize("calls", [True, False], ids=["a call", "the timer"])
+async def test_what_has_expired_during_a_suspend_is_noticed(client, monkeypatch, calls):
+    """The server was suspended as well: both are on one machine."""
+    suspended = SuspendedTime()
+    monkeypatch.setattr("safe_region.steady_clock.time", suspended)
+    if not calls:
+        monkeypatch.setattr("nearcast.device._TIMER_S_MAX", 0.01)
+    short = [GeoObject({"sushi"}, 14.5, 35.5, 300.0) for _ in range(60)]
+    await client.publisher().publish([*short, *row(100)])
+    device = await client.attach("d", lon=14.5, lat=35.5)
+    subscription = await device.subscribe(SPEC)
+    before = ids(subscription)
+    suspended.asleep_ns = 301 * 10**9
+    if calls:
+        assert subscription.state is State.STALE
+        async with asyncio.timeout(PATIENCE_S):
+            await subscription.exact_results()
+    await until(lambda: subscription.state is State.EXACT)
+    assert device.counters.reports > 0
+    assert ids(subscription) == await best(client, 14.5)
+    assert not set(ids(subscription)) & set(before)
 
 
 async def test_a_publisher_with_a_broken_connection(client, proxy, far):

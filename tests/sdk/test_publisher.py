@@ -11,7 +11,7 @@ import pytest
 
 import nearcast
 from nearcast import ClosedError, GeoObject, Reason, RefusedError, UnavailableError
-from tests.sdk.conftest import until
+from tests.sdk.conftest import PATIENCE_S, until
 from tests.support.servers import HeldCommits
 
 
@@ -146,6 +146,31 @@ async def test_a_client_keeps_no_publisher_that_is_closed(place):
         await publisher.publish([numbered(4)])
     with pytest.raises(ClosedError):
         await publisher.publish([numbered(5)])
+
+
+async def test_a_publisher_that_is_closed_while_its_stream_opens_publishes_nothing(
+    place, client, monkeypatch
+):
+    publisher = client.publisher()
+    accepted, go_on = asyncio.Event(), asyncio.Event()
+    accept = publisher._accepted  # noqa: SLF001 - holds the server's acceptance
+
+    async def held(*arguments):
+        call = await accept(*arguments)
+        accepted.set()
+        await go_on.wait()
+        return call
+
+    monkeypatch.setattr(publisher, "_accepted", held)
+    publishing = asyncio.create_task(publisher.publish([numbered(0)]))
+    await accepted.wait()
+    await publisher.close()
+    go_on.set()
+    with pytest.raises(ClosedError):
+        await publishing
+    async with asyncio.timeout(PATIENCE_S):
+        await place.server.listener.publishers.idle()
+    assert not alive(place)
 
 
 async def test_objects_are_retracted_by_ids_and_by_keys(place, client):

@@ -8,9 +8,10 @@ import contextlib
 import pytest
 
 import nearcast
+from identity.issuer import Issuer
 from nearcast import GeoObject, Reason, RefusedError, SubscriptionState, TopK, UnavailableError
 from tests.sdk.conftest import PATIENCE_S, Place, refusal_of, until
-from tests.support.identity import keys_in, token
+from tests.support.identity import ISSUER, keys_in, token
 
 SUSHI = TopK({"sushi"}, k=3)
 
@@ -113,6 +114,83 @@ async def test_a_device_has_the_reason_while_its_token_function_returns_expired_
         provider.ttl_s = 60.0
         await until(lambda: device.is_online)
         assert device.offline_error is None
+
+
+async def test_devices_that_were_online_wait_for_a_server_that_knows_their_tokens(tmp_path):
+    """The keys are replaced, and the server has not read the new ones. Newcomers fail at once."""
+    issuer, count = ISSUER, 0
+
+    def source():
+        nonlocal count
+        count += 1
+        return token("name", "gateway", by=issuer)
+
+    async with (
+        a_place(tmp_path) as place,
+        nearcast.connect(place.target, token=source) as client,
+        client.fleet() as fleet,
+    ):
+        device = await client.attach("device", lon=14.5, lat=35.5)
+        one = await fleet.attach("one", lon=14.5, lat=35.5)
+        subscriptions = [await each.subscribe(SUSHI) for each in (device, one)]
+        issuer = Issuer()
+        await client.network_changed()
+        await until(lambda: isinstance(device.offline_error, RefusedError))
+        await until(lambda: isinstance(one.offline_error, RefusedError))
+        seen = count
+        await until(lambda: count >= seen + 4)  # attempts of both streams
+        for attach in (client.attach, fleet.attach):
+            with pytest.raises(RefusedError) as refused:
+                await attach("newcomer", lon=14.5, lat=35.5)
+            assert refused.value.reason is Reason.UNAUTHENTICATED
+        for each, subscription in zip((device, one), subscriptions, strict=True):
+            assert each.offline_error.reason is Reason.UNAUTHENTICATED
+            assert subscription.state is SubscriptionState.OFFLINE
+        issuer = ISSUER
+        await until(lambda: all(each.state is SubscriptionState.EXACT for each in subscriptions))
+
+
+@pytest.mark.parametrize("is_fixed", [False, True])
+async def test_devices_end_without_permission_and_with_a_fixed_unknown_token(tmp_path, is_fixed):
+    roles = ["device"]
+    fixed = token("device", "device")
+    source = fixed if is_fixed else lambda: token("device", *roles)
+    async with a_place(tmp_path) as place, nearcast.connect(place.target, token=source) as client:
+        device = await client.attach("device", lon=14.5, lat=35.5)
+        roles[:] = ["publisher"]
+        await place.stop()
+        if is_fixed:
+            keys_in(tmp_path, Issuer())
+        await place.start()
+        expected = Reason.UNAUTHENTICATED if is_fixed else Reason.PERMISSION_DENIED
+        assert (await refusal_of(device)).reason is expected
+
+
+@pytest.mark.parametrize("is_fleet", [False, True])
+async def test_another_network_while_the_token_function_hangs(client, place, is_fleet):
+    count = 0
+
+    async def source():
+        nonlocal count
+        count += 1
+        if count == 2:
+            await asyncio.Event().wait()
+        return "token"
+
+    async with nearcast.connect(place.target, token=source) as far, far.fleet() as fleet:
+        device = await (fleet if is_fleet else far).attach("device", lon=14.5, lat=35.5)
+        await far.network_changed()
+        await until(lambda: count == 2)
+        if is_fleet:
+            joining = asyncio.create_task(fleet.attach("another", lon=14.5, lat=35.5))
+            await client.status()  # the other device has joined the stream by now
+            assert count == 2, "it waits for the same token"
+        assert not device.is_online
+        await far.network_changed()
+        await until(lambda: device.is_online)
+        if is_fleet:
+            assert (await joining).is_online
+        assert count == 3
 
 
 async def test_a_device_has_the_reason_while_its_token_function_fails(tmp_path):
