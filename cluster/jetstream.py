@@ -27,6 +27,17 @@ _log = logging.getLogger(__name__)
 _LOOK_S = 1.0
 _CONTENT_MAX = 1_000_000
 """Bytes of a message; the rest of 1 MiB is for headers."""
+_PROMISED = (
+    "storage",
+    "retention",
+    "discard",
+    "max_age",
+    "max_bytes",
+    "max_msgs",
+    "max_msgs_per_subject",
+    "allow_msg_ttl",
+)
+"""Settings that a stream must have as this module makes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +187,20 @@ class JetStreamLog:
 
     def _streams(self) -> list[tuple[Stream, dict[str, Any]]]:
         """Return the streams with their settings."""
-        replicas = {"num_replicas": self._options.replicas}
-        objects = {"subjects": [self._subject], "discard": "new", **replicas}
+        common = {"num_replicas": self._options.replicas, "max_age": 0}
+        objects = {
+            "subjects": [self._subject],
+            "discard": "new",  # with this, max_bytes and max_msgs refuse messages and delete none
+            "max_msgs_per_subject": -1,
+            **common,
+        }
         devices = {
             "subjects": [f"{self._options.stream}.devices.>"],
+            "max_bytes": -1,
+            "max_msgs": -1,
             "max_msgs_per_subject": 1,
             "allow_msg_ttl": True,
-            **replicas,
+            **common,
         }
         return [(self._stream, objects), (self._devices, devices)]
 
@@ -262,7 +280,7 @@ def _flaws(found: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
     expected = {"storage": "file", "retention": "limits", **settings}
     flaws.extend(
         f"{field} of stream {name} is {found.get(field)}, must be {expected[field]}"
-        for field in ("storage", "retention", "discard", "max_msgs_per_subject")
+        for field in _PROMISED
         if field in expected and found.get(field) != expected[field]
     )
     if not found.get("allow_atomic"):

@@ -2,15 +2,17 @@
 
     founding   the first entry of the log, which the log deletes some day
     key        a secret by which nodes know each other: whoever may read the log has it
-    marker.*   the end of a read
+    marker.*.* the end of a read
 
 A read is of what was written before it started: it writes a marker, and ends there. One append and one
-read each.
+read each; a read that takes long writes further ones, in case the log deletes a marker before it is read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import secrets
 from collections.abc import Sequence
 
@@ -20,6 +22,8 @@ from cluster.keys import Keys, Record
 from cluster.log import LogConflictError, LogError
 from cluster.ownership import Lease
 from cluster.registry import SEEN, LastSeen, SlotRecords, StoredSubscription
+
+_log = logging.getLogger(__name__)
 
 _FOUNDING, _KEY, _MARKER = "founding", "key", "marker."
 _KEY_BYTES = 32
@@ -85,13 +89,28 @@ class KeySharedRecords:
 
     async def _read(self, patterns: Sequence[str]) -> list[Record]:
         """Return the latest records of keys."""
-        marker, end = await self._marked()
-        found = await self._keys.read([*patterns, marker], end)
-        return [one for one in found if one.key != marker]
+        marker = _MARKER + secrets.token_hex(_MARKER_BYTES)
+        end = await self._mark(marker)
+        renewing = asyncio.create_task(self._renew(marker))
+        try:
+            found = await self._keys.read([*patterns, f"{marker}.*"], end)
+        finally:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+        return [one for one in found if not one.key.startswith(_MARKER)]
 
-    async def _marked(self) -> tuple[str, int]:
-        """Write a marker; return its key and its sequence."""
+    async def _renew(self, marker: str) -> None:
+        """Write markers, so that there is always one which is not deleted yet."""
         while True:
-            marker = _MARKER + secrets.token_hex(_MARKER_BYTES)
+            await asyncio.sleep(_MARKER_S / 2)
+            try:
+                await self._mark(marker)
+            except LogError as error:
+                _log.warning("the end of a read of the log is not marked: %s", error)
+
+    async def _mark(self, marker: str) -> int:
+        """Write a marker; return its sequence."""
+        while True:
+            key = f"{marker}.{secrets.token_hex(_MARKER_BYTES)}"
             with contextlib.suppress(LogConflictError):  # a request that was repeated: it is there
-                return marker, await self._keys.put(marker, b"end", 0, _MARKER_S)
+                return await self._keys.put(key, b"end", 0, _MARKER_S)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Mapping
 
-from identity.principal import ANYBODY, Principal, Role
+from identity.principal import ANYBODY, NODE, Principal
 from identity.quotas import Account
 from identity.tokens import TokenVerifier
 from nearcast.errors import Reason, RefusedError
-
-_NODE = Principal("", frozenset({Role.OPERATOR}))
-"""Another node of a cluster."""
 
 
 def node_token(key: bytes, incarnation: bytes) -> str:
@@ -59,7 +56,7 @@ class Authenticator:
         return not self._static and self._verifier is None
 
     def accept_nodes(self, token: str) -> None:
-        """Accept a token of other nodes of a cluster: its caller is an operator of the default tenant."""
+        """Accept a token of other nodes of a cluster: its caller may copy the store."""
         self._node_token = token.encode()
 
     def principal(self, token: str | None) -> Principal:
@@ -79,7 +76,7 @@ class Authenticator:
         if any(known):
             return ANYBODY
         if self._node_token and hmac.compare_digest(given, self._node_token):
-            return _NODE
+            return NODE
         if self._verifier is None:
             raise RefusedError(Reason.UNAUTHENTICATED, "token", "not known", "a token of this server")
         return self._verifier.principal(token)

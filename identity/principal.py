@@ -72,6 +72,9 @@ class Principal:
 ANYBODY = Principal("", frozenset(Role))
 """The caller of a server without authentication, or with a token for development."""
 
+NODE = Principal("", frozenset())
+"""Another node of a cluster. It has no role: it may only do what a rule permits to nodes."""
+
 
 def local_name(name: str) -> str:
     """Return a qualified name in the form of its tenant."""

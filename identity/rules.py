@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from identity.principal import DEFAULT_TENANT, Principal, Role, tenant_of
+from identity.principal import DEFAULT_TENANT, NODE, Principal, Role, tenant_of
 from nearcast.errors import Reason, RefusedError
 
 
@@ -36,6 +36,8 @@ class Rule(NamedTuple):
     """One of these is needed."""
     concerns_all: bool = False
     """Whether it concerns all tenants, so that only callers of the default one may perform it."""
+    permits_nodes: bool = False
+    """Whether other nodes of a cluster may perform it, too."""
 
 
 _EVERY = frozenset(Role)
@@ -53,7 +55,7 @@ RULES: dict[Action, Rule] = {
     Action.STATUS: Rule(_OPERATOR),
     Action.INSPECT: Rule(_OPERATOR),
     Action.WATCH: Rule(_OPERATOR),
-    Action.COPY: Rule(_OPERATOR, concerns_all=True),
+    Action.COPY: Rule(_OPERATOR, concerns_all=True, permits_nodes=True),
     Action.REFLECT: Rule(_EVERY),
 }
 
@@ -61,6 +63,8 @@ RULES: dict[Action, Rule] = {
 def require_action(principal: Principal, action: Action) -> None:
     """Raise RefusedError (PERMISSION_DENIED) unless a caller may start a call."""
     rule = RULES[action]
+    if principal is NODE and rule.permits_nodes:
+        return
     if not principal.roles & rule.roles:
         shown = ", ".join(sorted(role.value for role in principal.roles)) or "none"
         limit = " or ".join(sorted(role.value for role in rule.roles))

@@ -271,7 +271,11 @@ class Server:
         """Take the content of the store of another node, if the log does not lead on from the own one."""
         if self.node is None:
             return
-        from server.transport.node_calls import fetch_with, node_credentials  # noqa: PLC0415
+        from server.transport.node_calls import (  # noqa: PLC0415
+            fetch_with,
+            node_credentials,
+            warn_of_plaintext,
+        )
 
         settings = self.settings
         files = {
@@ -279,7 +283,10 @@ class Server:
             "key": settings.tls_key,
             "roots": settings.tls_node_roots,
         }
-        fetch = fetch_with(await self.node.key(), node_credentials(files))
+        tls = node_credentials(files)
+        if settings.jwks is not None or settings.tokens:
+            warn_of_plaintext(self._address(), tls)
+        fetch = fetch_with(await self.node.key(), tls)
         await self.node.prepare(self.store, fetch, self._address())
 
     def _recover(self) -> Mapping[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
 import grpc
 
 from identity.authenticator import Authenticator, node_token
+from nearcast.transport.loopback import is_loopback
 from nearcast.transport.roots import system_roots
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.joining import Fetch
@@ -16,6 +18,8 @@ from server.transport.admission import Admission
 from server.transport.listener import Listener
 from server.transport.snapshot_client import NodeAccess, copy_snapshot
 from server.transport.snapshot_service import SnapshotServicer, snapshot_handler
+
+_log = logging.getLogger(__name__)
 
 
 def offer_snapshots(
@@ -54,6 +58,23 @@ def fetch_with(key: bytes, tls: grpc.ChannelCredentials | None) -> Fetch:
         await copy_snapshot(NodeAccess(address, node_token(key, incarnation), tls), target)
 
     return fetch
+
+
+def warn_of_plaintext(address: str, tls: grpc.ChannelCredentials | None) -> None:
+    """Warn if the token of a node, which others require, is sent to other machines without encryption.
+
+    Parameters
+    ----------
+    address
+        At which other nodes reach this one: those of another machine are at such addresses, too.
+    tls
+        See `fetch_with`.
+    """
+    if tls is None and not is_loopback(address):
+        _log.warning(
+            "nodes send each other their tokens unencrypted, as this one has no --tls-certificate: "
+            "whoever sees such a token can copy the store of a node until that node is restarted"
+        )
 
 
 def node_credentials(files: Mapping[str, Path | None]) -> grpc.ChannelCredentials | None:

@@ -25,6 +25,7 @@ from server.replication.snapshots import CHUNK_BYTES, Snapshots
 from server.store import check
 from server.store.adopting import snapshot_facts
 from server.transport import snapshot_service
+from server.transport.authentication import ACTIONS
 from server.transport.snapshot_client import NodeAccess, copy_snapshot
 from tests.replication.conftest import log_servers
 from tests.replication.test_devices import (
@@ -288,6 +289,7 @@ async def test_only_operators_and_nodes_may_copy(tmp_path):
         "tls_key": str(tmp_path / "key.pem"),
         "tls_node_roots": str(tmp_path / "roots.pem"),
         "tls_client_roots": str(tmp_path / "roots.pem"),
+        "reflection": True,
     }
     from server.transport.node_calls import node_credentials  # noqa: PLC0415
 
@@ -312,10 +314,34 @@ async def test_only_operators_and_nodes_may_copy(tmp_path):
                 with pytest.raises(CopyError, match=reason):
                     await copy(who)
             await copy(node_token(key, own))
+            await refused_calls(address, node_token(key, own), tls)
             await copy(token("ops", "operator"))
             await trimmed(a)
             async with node(logs, tmp_path / "b.db", **flags) as b:
                 await digest_of(a, b)
+
+
+async def refused_calls(address, who, tls):
+    """Call every other method that needs a token, and require that it is refused."""
+    async with grpc.aio.secure_channel(address, tls) as channel:
+        for method in ACTIONS.keys() - {"/cluster.v1.SnapshotService/Copy"}:
+            metadata = (("authorization", f"Bearer {who}"),)
+            call = channel.stream_stream(method)(metadata=metadata, timeout=30.0)
+            assert await call.code() is grpc.StatusCode.PERMISSION_DENIED, method
+
+
+@pytest.mark.parametrize(
+    ("flags", "warns"),
+    [
+        ({"tokens": ["x"], "advertise": "h1.example:7433"}, True),
+        ({"tokens": ["x"]}, False),
+        ({"advertise": "h1.example:7433"}, False),
+    ],
+)
+async def test_a_node_warns_if_its_token_is_sent_unencrypted(tmp_path, caplog, flags, warns):
+    with log_servers(tmp_path / "log", 1) as logs:
+        async with node(logs, tmp_path / "a.db", **flags):
+            assert caplog.text.count("nodes send each other their tokens unencrypted") == warns
 
 
 async def test_devices_keep_their_results_while_a_store_is_copied(tmp_path):

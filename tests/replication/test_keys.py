@@ -7,9 +7,12 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
+from cluster import key_shared_records
 from cluster.jetstream import JetStreamOptions, open_log
+from cluster.key_shared_records import KeySharedRecords
 from cluster.keys import Fence
-from cluster.log import LogConflictError
+from cluster.log import LogConflictError, LogError, LogUnavailableError
+from cluster.registry import LastSeen
 from tests.replication.conftest import log_servers
 from tests.replication.memory_keys import MemoryKeys
 
@@ -162,3 +165,64 @@ async def test_a_key_expires(servers):
         while len(await keys.read(["node.*"], sequence)) > 1:  # noqa: ASYNC110 - time has no event
             await asyncio.sleep(0.1)
         await keys.put("node.a", b"2", 0)
+
+
+class SlowKeys:
+    """Keys of which a reader gets none before the log has deleted the record at which it is to end."""
+
+    def __init__(self, keys):
+        self._keys = keys
+        self.put = keys.put
+
+    async def read(self, patterns, until):
+        while await self._has(until):  # noqa: ASYNC110 - time has no event
+            await asyncio.sleep(0.1)
+        return await self._keys.read(patterns, until)
+
+    async def _has(self, sequence):
+        try:
+            await self._keys._stream.time_s(sequence)  # noqa: SLF001 - what the log has
+        except LogUnavailableError:
+            return True
+        except LogError as error:
+            return "no message found" not in str(error)
+        return True
+
+
+async def test_a_read_ends_that_takes_longer_than_its_marker_is_kept(servers, monkeypatch):
+    monkeypatch.setattr(key_shared_records, "_MARKER_S", 1)
+    async with connected(servers, "slow") as keys, asyncio.timeout(60.0):
+        records = KeySharedRecords(SlowKeys(keys))
+        seen = [LastSeen(f"d{i}", 1_000 + i) for i in range(5)]
+        for one in seen:
+            await records.add(one)
+        assert (await records.devices()).seen == seen
+
+
+class DeafKeys(MemoryKeys):
+    """Keys that refuse the second record, and end a read when there is a third one."""
+
+    def __init__(self):
+        super().__init__()
+        self.tries = 0
+        self.is_marked = asyncio.Event()
+
+    async def put(self, key, value, expected, ttl_s=0):
+        self.tries += 1
+        if self.tries == 2:
+            raise LogUnavailableError("the log does not respond")
+        if self.tries == 3:
+            self.is_marked.set()
+        return await super().put(key, value, expected, ttl_s)
+
+    async def read(self, patterns, until):
+        await self.is_marked.wait()
+        return await super().read(patterns, until)
+
+
+async def test_a_read_goes_on_when_its_marker_cannot_be_renewed(monkeypatch):
+    monkeypatch.setattr(key_shared_records, "_MARKER_S", 0.02)
+    keys = DeafKeys()
+    async with asyncio.timeout(60.0):
+        assert await KeySharedRecords(keys).leases() == []
+    assert keys.tries == 3

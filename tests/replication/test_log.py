@@ -24,6 +24,8 @@ pytestmark = pytest.mark.processes
 LARGE = Publish(SHOP, tuple(NewObject(14.5, 35.5, ("tea",), 9, bytes(4_000)) for _ in range(700)))
 """Of some 2.8 MB: more than two messages of the log."""
 
+HOUR_NS = 3_600 * 10**9
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
@@ -51,6 +53,14 @@ async def opened(chosen):
         yield log
     finally:
         await log.close()
+
+
+async def made_before(chosen, changes):
+    """Make the streams of a log with other settings, by name, as an operator may."""
+    log = await connected_log(chosen)
+    for one, settings in log._streams():  # noqa: SLF001 - what it would make itself
+        await one.made({**settings, **changes.get(one.name, {})})
+    await log.close()
 
 
 @pytest.fixture(params=["memory", "jetstream"])
@@ -184,6 +194,44 @@ async def test_what_a_stream_promises_is_read_from_its_servers(server, tmp_path)
             await open_log(options(careless))
         async with opened(options(careless, is_unsafe=True)) as log:
             assert await log.append([Entry(1, Tick())]) == 1
+
+
+@pytest.mark.parametrize(
+    ("suffix", "settings", "flaw"),
+    [
+        ("", {"max_age": HOUR_NS}, f"max_age of stream {{}} is {HOUR_NS}, must be 0"),
+        ("", {"max_msgs_per_subject": 9}, "max_msgs_per_subject of stream {} is 9, must be -1"),
+        ("", {"discard": "old"}, "discard of stream {} is old, must be new"),
+        ("-devices", {"max_age": HOUR_NS}, f"max_age of stream {{}} is {HOUR_NS}, must be 0"),
+        ("-devices", {"max_bytes": 1_000}, "max_bytes of stream {} is 1000, must be -1"),
+        ("-devices", {"max_msgs": 9}, "max_msgs of stream {} is 9, must be -1"),
+        ("-devices", {"max_msgs_per_subject": 9}, "max_msgs_per_subject of stream {} is 9, must be 1"),
+        ("-devices", {"allow_msg_ttl": False}, "allow_msg_ttl of stream {} is False, must be True"),
+    ],
+)
+async def test_streams_that_delete_what_was_acknowledged_are_refused(server, suffix, settings, flaw):
+    name = f"{next(iter(settings))}-of-{'devices' if suffix else 'objects'}"
+    chosen = options(server, name)
+    await made_before(chosen, {name + suffix: settings})
+    message = f"the log does not promise durability: {flaw.format(name + suffix)}; --log-unsafe"
+    with pytest.raises(LogError, match=message):
+        await open_log(chosen)
+    async with opened(replace(chosen, is_unsafe=True)):
+        pass
+
+
+@pytest.mark.parametrize("limit", [{"max_bytes": 1_000}, {"max_msgs": 1}])
+async def test_a_stream_of_objects_that_is_full_refuses_and_keeps_what_it_has(server, monkeypatch, limit):
+    name = f"full-{next(iter(limit))}"
+    chosen = options(server, name)
+    await made_before(chosen, {name: limit})
+    async with opened(chosen) as log:
+        await log.append([Entry(1, Tick())])
+        monkeypatch.setattr(stream, "PATIENCE_S", 1.0)
+        with pytest.raises(LogUnavailableError, match=r"maximum .* exceeded"):
+            await log.append([Entry(2, Publish(SHOP, LARGE.objects[:1]))])
+        assert [one.entries[0].time_ms for one in await read(log, 1)] == [1]
+        assert await log.end() == 1
 
 
 async def test_a_server_that_is_not_there_is_an_error():
