@@ -7,16 +7,21 @@ does not take place if its client has closed.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from aiohttp import web
 
+from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
 
 WAITING_MAX = 64
 """Conversions that wait, beyond which a request that needs one is refused."""
+
+CALLER_WAITING_MAX = 16
+"""Of these, those of one caller."""
 
 _RETRY_MS = 1_000
 
@@ -29,6 +34,7 @@ class Conversions:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="json")
         self._turn = asyncio.Lock()
+        self._counts: Counter[Account] = Counter()
         self.count = 0
         """Conversions that wait, and the present one."""
 
@@ -36,19 +42,30 @@ class Conversions:
         """Convert no more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def require_room(self) -> None:
-        """Raise RefusedError (RATE_LIMITED) if too many conversions wait."""
-        if self.count > WAITING_MAX:
-            waiting = f"{self.count + 1} at once"
-            limit = f"at most {WAITING_MAX + 1} of all callers; try again"
-            raise RefusedError(
-                Reason.RATE_LIMITED, "conversions", waiting, limit, retry_after_ms=_RETRY_MS
-            )
+    def require_room(self, account: Account) -> None:
+        """Raise RefusedError (RATE_LIMITED) if too many conversions wait, of a caller or of all."""
+        for count, most, whose in (
+            (self._counts[account], CALLER_WAITING_MAX, "this caller"),
+            (self.count, WAITING_MAX, "all callers"),
+        ):
+            if count > most:
+                limit = f"at most {most + 1} of {whose}; try again"
+                raise RefusedError(
+                    Reason.RATE_LIMITED,
+                    "conversions",
+                    f"{count + 1} at once",
+                    limit,
+                    retry_after_ms=_RETRY_MS,
+                )
 
     async def converted(
-        self, request: web.Request, convert: Callable[..., _Converted], *arguments: object
+        self,
+        request: web.Request,
+        account: Account,
+        convert: Callable[..., _Converted],
+        *arguments: object,
     ) -> _Converted:
-        """Return the result of a conversion for a request.
+        """Return the result of a conversion for a request of a caller.
 
         Raises
         ------
@@ -56,6 +73,7 @@ class Conversions:
             If the connection of the request was lost before.
         """
         self.count += 1
+        self._counts[account] += 1
         try:
             async with self._turn:
                 if request.transport is None:
@@ -64,3 +82,5 @@ class Conversions:
                 return await loop.run_in_executor(self._thread, convert, *arguments)
         finally:
             self.count -= 1
+            self._counts[account] -= 1
+            self._counts += Counter()  # without those of which none waits

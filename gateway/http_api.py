@@ -100,14 +100,16 @@ class HttpApi:
             account.require(1)
             account.begin_call()
             try:
-                return await self._handle(request, call, token)
+                return await self._handle(request, call, token, account)
             finally:
                 account.end_call()
 
         return handle
 
-    async def _handle(self, request: web.Request, call: Call, token: str | None) -> web.StreamResponse:
-        message = await self._message(request, call)
+    async def _handle(
+        self, request: web.Request, call: Call, token: str | None, account: Account
+    ) -> web.StreamResponse:
+        message = await self._message(request, call, account)
         metadata = [] if token is None else [("authorization", f"Bearer {token}")]
         try:
             response = await self._respond(call, message, metadata)
@@ -120,7 +122,8 @@ class HttpApi:
             return problem(response)
         if response.ByteSize() <= _AT_ONCE_BYTES:
             return web.json_response(text=_text(response))
-        return web.json_response(text=await self._conversions.converted(request, _text, response))
+        text = await self._conversions.converted(request, account, _text, response)
+        return web.json_response(text=text)
 
     def _caller(self, request: web.Request, call: Call) -> tuple[str | None, Account]:
         """Return the token and the account of the caller.
@@ -137,7 +140,7 @@ class HttpApi:
         require_action(principal, call.action)
         return token, principal.account
 
-    async def _message(self, request: web.Request, call: Call) -> Any:  # noqa: ANN401 - of the call's class
+    async def _message(self, request: web.Request, call: Call, account: Account) -> Any:  # noqa: ANN401 - of the call's class
         """Return the message in the body of a request.
 
         Raises
@@ -157,8 +160,8 @@ class HttpApi:
         if count <= _AT_ONCE_ELEMENTS and len(body) <= _AT_ONCE_BYTES:
             message = parsed(body, call)
         else:
-            self._conversions.require_room()
-            message = await self._conversions.converted(request, parsed, body, call)
+            self._conversions.require_room(account)
+            message = await self._conversions.converted(request, account, parsed, body, call)
         if call is PUBLISH:
             _set_key(request, message)
         return message

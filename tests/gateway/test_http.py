@@ -150,10 +150,11 @@ def posted(body, *lines, who=("somebody", "device")):
     return "\r\n".join((*head, "Content-Type: application/json", *lines, "", "")).encode() + body
 
 
+@pytest.mark.parametrize("bound", ["WAITING_MAX", "CALLER_WAITING_MAX"])
 async def test_conversions_that_wait_are_bounded_and_those_of_lost_connections_left_out(
-    town, monkeypatch
+    town, monkeypatch, bound
 ):
-    monkeypatch.setattr(conversions, "WAITING_MAX", 2)
+    monkeypatch.setattr(conversions, bound, 2)
     go_on, bodies = threading.Event(), []
 
     def held(body, one):
