@@ -48,7 +48,10 @@ export class DeviceStream {
     #ended: Deferred<Error> | undefined;
     #isStreaming = false;
     #isClosed = false;
-    #hasServed = false;
+    /** Whether the device has caught up on this stream. */
+    #hasCaughtUp = false;
+    /** Time of the first welcome on this stream; infinite before. */
+    #welcomedMs = Infinity;
     /** Hellos without a response. Earlier messages belong to an earlier conversation. */
     #pendingHellos = 0;
     #goAway: RefusedError | undefined;
@@ -75,7 +78,7 @@ export class DeviceStream {
     async start(session: DeviceSession, signal?: AbortSignal): Promise<void> {
         this.session = session;
         session.onEvent = () => this.#onEvent();
-        session.onWelcome = () => this.#beatLater();
+        session.onWelcome = () => this.#onWelcome();
         session.onMoved = (error) => this.#goAwayWith(error);
         this.#running = this.#run();
         while (!session.isOnline) {
@@ -119,7 +122,8 @@ export class DeviceStream {
     async #run(): Promise<void> {
         for (let attempt = 1; this.#isAlive; attempt += 1) {
             this.#retryAfterMs = 0;
-            this.#hasServed = false;
+            this.#hasCaughtUp = false;
+            this.#welcomedMs = Infinity;
             const failure = await this.#streamed();
             if (this.#isAlive) this.session.offlineError = failure;
             this.#interrupt();
@@ -133,6 +137,14 @@ export class DeviceStream {
 
     get #isAlive(): boolean {
         return !this.#isClosed && this.session.error === undefined;
+    }
+
+    /**
+     * Whether the waits start again after this stream, with the shortest. A fault that comes back after
+     * each welcome must not make the server send the same snapshots again at once.
+     */
+    get #hasServed(): boolean {
+        return this.#hasCaughtUp || performance.now() - this.#welcomedMs > BACKOFF_MAX_MS;
     }
 
     /** Run one stream until either side breaks or ends it; return the reason. */
@@ -178,7 +190,7 @@ export class DeviceStream {
             if (event.case === "goAway") this.#goAwayWith(RefusedError.fromWire(event.value.error));
             else if (this.#isCurrent(response)) this.session.receive(response);
             this.#watch.responded();
-            this.#hasServed ||= this.session.isOnline;
+            this.#hasCaughtUp ||= this.session.isCaughtUp;
             if (this.session.error !== undefined) this.#endStream();
         } catch (error) {
             const failure = reasonToEnd(error);
@@ -191,7 +203,6 @@ export class DeviceStream {
 
     /** Send nothing more on this stream; the device is offline until it reconnects on the next. */
     #goAwayWith(error: RefusedError): void {
-        this.#hasServed ||= this.session.isOnline;
         this.#goAway = error;
         if (this.#isAlive) this.session.offlineError = error;
         this.#disconnect();
@@ -271,6 +282,11 @@ export class DeviceStream {
     }
 
     // -- timers ----------------------------------------------------------------------------------------
+
+    #onWelcome(): void {
+        this.#welcomedMs = Math.min(this.#welcomedMs, performance.now());
+        this.#beatLater();
+    }
 
     #onEvent(): void {
         this.wakeLater();
