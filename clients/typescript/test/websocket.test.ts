@@ -706,6 +706,16 @@ test("a network that has changed gets another connection at once", async () => {
     assert.equal(server.handshakes.length, 2);
 });
 
+test("a network that changes while a device attaches delays it, and no more", async () => {
+    let changes = 3;
+    server.onConnect = () => {
+        if (changes > 0) client.networkChanged();
+        changes -= 1;
+    };
+    await client.attach("phone", HERE);
+    assert.equal(server.handshakes.length, 4);
+});
+
 test("closing says goodbye, and ends everything", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);

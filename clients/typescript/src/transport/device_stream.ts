@@ -121,6 +121,7 @@ export class DeviceStream {
 
     async #run(): Promise<void> {
         for (let attempt = 1; this.#isAlive; attempt += 1) {
+            this.#rebuilt.take();
             this.#retryAfterMs = 0;
             this.#hasCaughtUp = false;
             this.#welcomedMs = Infinity;
@@ -128,7 +129,8 @@ export class DeviceStream {
             if (this.#isAlive) this.session.offlineError = failure;
             this.#interrupt();
             const isLast = attempt >= (this.transport.gatewayCount ?? 1);
-            if (this.session.error === undefined && !this.#isClosed) this.#handleFailure(failure, isLast);
+            // A stream that `rebuild` has dropped has not failed.
+            if (this.#isAlive && !this.#rebuilt.isSet) this.#handleFailure(failure, isLast);
             if (this.#hasServed) attempt = 1;
             if (this.#isAlive) attempt = (await this.#waited(attempt)) ? attempt : 0;
         }
