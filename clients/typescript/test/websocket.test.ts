@@ -352,6 +352,43 @@ test("a token function that does not return delays neither a signal nor close", 
     await ended;
 });
 
+test("a token function that does not return is called again when the network has changed", async () => {
+    let calls = 0;
+    const token = () => ((calls += 1) % 2 === 0 ? `token-${calls}` : new Promise<string>(() => {}));
+    client = connected({ token });
+    const attached = client.attach("phone", HERE);
+    await eventually(() => calls === 1);
+    client.networkChanged();
+    const device = await attached;
+    const subscription = await device.subscribe(TEA);
+    client.networkChanged();
+    await eventually(() => calls === 3);
+    client.networkChanged();
+    await eventually(() => subscription.state === "exact");
+    assert.deepEqual(
+        server.handshakes.map(({ protocols }) => protocols),
+        ["nearcast.v1,bearer.token-2", "nearcast.v1,bearer.token-4"],
+    );
+});
+
+test("a network that changes as the token arrives leaves no stream behind", async () => {
+    for (let steps = 0; steps < 8; steps += 1) {
+        let calls = 0;
+        const soon = async () => {
+            for (let i = 0; i < steps; i += 1) await undefined;
+            client.networkChanged();
+        };
+        const token = async () => {
+            if ((calls += 1) === 1) void soon();
+            return "token";
+        };
+        client = connected({ token });
+        await client.attach("phone", HERE);
+        await client.close();
+    }
+    await eventually(() => server.closed.length === server.handshakes.length);
+});
+
 test("a WebSocket that the platform refuses fails a new device", async () => {
     class Refusing extends WebSocket {
         constructor(url: string, protocols: string[]) {

@@ -98,9 +98,10 @@ export class DeviceStream {
         if (kind !== "ack") this.#watch.requested();
     };
 
-    /** Drop the stream and open another one at once: the network has changed. */
+    /** Drop the stream, or the wait for a token, and open another stream at once: the network has changed. */
     rebuild(): void {
         this.#rebuilt.set();
+        if (this.#stream === undefined) this.#ended?.resolve(new UnavailableError("the network has changed"));
         this.#stream?.cancel();
     }
 
@@ -159,6 +160,7 @@ export class DeviceStream {
             const token = await Promise.race([currentToken(this.token), ended.promise]);
             if (typeof token !== "string") return token;
             if (this.#isClosed) return new ClosedError("the client is closed");
+            if (this.#rebuilt.isSet) return ended.promise; // `rebuild` found no stream to cancel
             this.#stream = this.#opened(token, ended);
             this.#watch.requested(); // the welcome is due
         } catch (error) {
