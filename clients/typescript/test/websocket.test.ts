@@ -135,6 +135,56 @@ test("the exact result of a new position waits for the response", async () => {
     await assert.rejects(subscription.exactResults(), ClosedError);
 });
 
+for (const wanted of ["an exact result", "a search"] as const) {
+    test(`${wanted} is exact where the device is, also if it moves meanwhile`, async () => {
+        for (let steps = 0; steps < 25; steps += 1) {
+            [server.version, server.listed] = [0n, []];
+            let moveOnce = () => {};
+            client = connect(new Interrupted(server.target, fromPackage, steps, () => moveOnce()));
+            const device = await client.attach("phone", HERE);
+            moveOnce = () => {
+                const { deltas, moves } = device.counters;
+                const isFirst = deltas === 1 && moves === 0 && device.error === undefined;
+                if (isFirst) device.move({ lon: 14.52, lat: 35.5 });
+            };
+            const read = async () =>
+                wanted === "a search" ? device.search(TEA) : (await device.subscribe(TEA)).exactResults();
+            const isRight = await read().then(
+                ([match]) => match?.distanceM === 0 || device.counters.deltas > 1,
+            );
+            assert.ok(isRight, `the result of the former place, ${steps} steps after the message`);
+            await client.close();
+        }
+    });
+}
+
+/** A transport that calls back a number of microtasks after each message. */
+class Interrupted extends WebSocketTransport {
+    constructor(
+        target: string,
+        socket: WebSocketConstructor,
+        readonly steps: number,
+        readonly interrupt: () => void,
+    ) {
+        super(target, socket);
+    }
+
+    override open(...[token, events]: Parameters<WebSocketTransport["open"]>) {
+        const interrupt = async () => {
+            for (let i = 0; i < this.steps; i += 1) await undefined;
+            this.interrupt();
+        };
+        return super.open(token, {
+            onOpen: () => events.onOpen(),
+            onClose: (error) => events.onClose(error),
+            onMessage: (message) => {
+                events.onMessage(message);
+                void interrupt();
+            },
+        });
+    }
+}
+
 test("sync waits for a device that reconnects", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);
@@ -356,7 +406,7 @@ test("a token function that does not return is called again when the network has
     let calls = 0;
     const token = () => ((calls += 1) % 2 === 0 ? `token-${calls}` : new Promise<string>(() => {}));
     client = connected({ token });
-    const attached = client.attach("phone", HERE);
+    const attached = client.attach("phone", { ...HERE, signal: AbortSignal.timeout(PATIENCE_MS) });
     await eventually(() => calls === 1);
     client.networkChanged();
     const device = await attached;

@@ -197,9 +197,7 @@ export class Subscription extends ChangingSpec {
      * seconds; with the error that has ended the subscription; or with the signal's reason.
      */
     async exactResults(options: { signal?: AbortSignal } = {}): Promise<Match[]> {
-        await decided(this, options.signal);
-        if (this.error !== undefined) throw this.error;
-        return this.results();
+        return whenDecided(this, () => this.results(), options.signal);
     }
 
     /**
@@ -483,15 +481,30 @@ export class Subscription extends ChangingSpec {
 }
 
 /**
- * Wait until a result is exact, or cannot become exact; return its state.
+ * Wait until a result is exact, or cannot become exact; read it then, in the state that is given.
+ *
+ * It throws the error that has ended the subscription, and the errors of `decided`.
+ */
+export async function whenDecided<Result>(
+    subscription: Subscription,
+    read: (state: SubscriptionState) => Result,
+    signal?: AbortSignal,
+): Promise<Result> {
+    for (;;) {
+        await decided(subscription, signal);
+        const { state, error } = subscription; // the device may have moved meanwhile
+        if (error !== undefined) throw error;
+        if (DECIDED.includes(state)) return read(state);
+    }
+}
+
+/**
+ * Wait until a result is exact, or cannot become exact.
  *
  * It throws an `UnavailableError` if there is no stream, or the server does not respond or lags, for
  * `PATIENCE_MS` without interruption.
  */
-export async function decided(
-    subscription: Subscription,
-    signal?: AbortSignal,
-): Promise<SubscriptionState> {
+async function decided(subscription: Subscription, signal?: AbortSignal): Promise<void> {
     throwIfAborted(signal);
     const limit = new AbortController();
     const abort = () => limit.abort();
@@ -499,7 +512,7 @@ export async function decided(
     let timer: ReturnType<typeof setTimeout> | undefined;
     try {
         for await (const state of subscription.states({ signal: limit.signal })) {
-            if (DECIDED.includes(state)) return state;
+            if (DECIDED.includes(state)) return;
             if (AWAY.includes(state)) {
                 timer ??= setTimeout(abort, PATIENCE_MS);
             } else {
@@ -507,7 +520,6 @@ export async function decided(
                 timer = undefined;
             }
         }
-        return "ended";
     } catch (error) {
         throwIfAborted(signal);
         throw limit.signal.aborted ? unavailable(subscription) : error;

@@ -98,10 +98,11 @@ export class DeviceStream {
         if (kind !== "ack") this.#watch.requested();
     };
 
-    /** Drop the stream, or the wait for a token, and open another stream at once: the network has changed. */
+    /** Drop the stream, or the wait for a token, and open another at once: the network has changed. */
     rebuild(): void {
         this.#rebuilt.set();
-        if (this.#stream === undefined) this.#ended?.resolve(new UnavailableError("the network has changed"));
+        const error = new UnavailableError("the network has changed");
+        if (this.#stream === undefined) this.#ended?.resolve(error);
         this.#stream?.cancel();
     }
 
