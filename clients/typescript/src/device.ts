@@ -99,8 +99,8 @@ export class Device {
             return await whenDecided(
                 subscription,
                 (state) => {
-                    const { isExact } = this.#session.location;
-                    if (state === "too vague" || (state === "too many" && !isExact)) throw this.#tooVague();
+                    const isVague = state === "too many" && !this.#session.location.isExact;
+                    if (state === "too vague" || isVague) throw this.#tooVague();
                     return subscription.results();
                 },
                 options.signal,

@@ -376,6 +376,43 @@ test("a token that ends and is all there is ends the device", async () => {
     assert.throws(() => device.move(HERE), { reason: "TOKEN_EXPIRED" });
 });
 
+test("a device that was online asks its function for tokens until one is known", async () => {
+    client = connected({ token: () => "one" });
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.onConnect = () => {
+        if (server.handshakes.length < 4) goAway("UNAUTHENTICATED");
+    };
+    client.networkChanged();
+    const reason = () =>
+        device.offlineError instanceof RefusedError ? device.offlineError.reason : undefined;
+    await eventually(() => reason() === "UNAUTHENTICATED");
+    await eventually(() => subscription.state === "exact");
+    assert.equal(server.handshakes.length, 4);
+    server.onConnect = () => goAway("PERMISSION_DENIED");
+    client.networkChanged();
+    await until(subscription, "ended");
+    assert.equal(reason(), "PERMISSION_DENIED");
+    assert.equal(server.handshakes.length, 5);
+});
+
+test("an unknown token that is all there is ends a device that was online", async () => {
+    client = connected({ token: "one" });
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.onConnect = () => goAway("UNAUTHENTICATED");
+    client.networkChanged();
+    await until(subscription, "ended");
+    assert.ok(device.error instanceof RefusedError && device.error.reason === "UNAUTHENTICATED");
+});
+
+test("a new device whose token is not known fails, also with a function", async () => {
+    client = connected({ token: () => "one" });
+    server.onConnect = () => goAway("UNAUTHENTICATED");
+    await assert.rejects(client.attach("phone", HERE), { reason: "UNAUTHENTICATED" });
+    assert.equal(server.handshakes.length, 1);
+});
+
 test("blanks and newlines around a token do not matter", async () => {
     client = connected({ token: () => " one\n" });
     await client.attach("phone", HERE);

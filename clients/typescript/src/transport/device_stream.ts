@@ -248,10 +248,16 @@ export class DeviceStream {
         }
     }
 
-    /** Return whether a device may retry after a refusal, for a minute if it was never online. */
+    /**
+     * Return whether a device may retry after a refusal, for a minute if it was never online.
+     *
+     * One that was online had a valid token: this server may not have the new keys yet.
+     */
     #isInvited({ reason, retryAfterMs }: RefusedError): boolean {
         if (reason === "RATE_LIMITED") return retryAfterMs > 0;
-        if (reason === "TOKEN_EXPIRED") return typeof this.token !== "string";
+        const isRenewable = typeof this.token !== "string";
+        if (reason === "TOKEN_EXPIRED") return isRenewable;
+        if (reason === "UNAUTHENTICATED") return isRenewable && this.session.wasOnline;
         return ELSEWHERE.includes(reason);
     }
 
