@@ -63,7 +63,7 @@ function welcome(version: bigint): Event {
 function virtualTime(t: TestContext): (ms: number) => Promise<void> {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     let nowMs = 0;
-    t.mock.method(performance, "now", () => nowMs);
+    for (const clock of [performance, Date]) t.mock.method(clock, "now", () => nowMs);
     t.mock.method(Math, "random", () => 1);
     return async (ms) => {
         nowMs += ms;

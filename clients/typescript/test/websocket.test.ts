@@ -637,7 +637,7 @@ async function eventually(condition: () => boolean): Promise<void> {
 function virtualTime(t: TestContext): (ms: number) => void {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     let nowMs = performance.now();
-    t.mock.method(performance, "now", () => nowMs);
+    for (const clock of [performance, Date]) t.mock.method(clock, "now", () => nowMs);
     t.mock.method(Math, "random", () => 0);
     return (ms) => {
         nowMs += ms;
@@ -828,6 +828,101 @@ test("a network that has changed gets another connection at once", async () => {
     await until(subscription, "offline");
     await until(subscription, "exact");
     assert.equal(server.handshakes.length, 2);
+});
+
+/** Return a function that lets the device sleep: of its clocks only that of the wall goes on. */
+function sleeper(t: TestContext): (ms: number) => void {
+    const wallMs = Date.now() - performance.now();
+    let sleptMs = 0;
+    t.mock.method(Date, "now", () => wallMs + performance.now() + sleptMs);
+    return (ms) => {
+        sleptMs += ms;
+    };
+}
+
+test("a result is not exact after a sleep until the device knows the time again", async (t) => {
+    const sleep = sleeper(t);
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const point = { xM: 0, yM: 0 };
+    const expiryMs = BigInt(server.nowMs + 60_000);
+    server.version += 1n;
+    server.send({
+        case: "delta",
+        value: {
+            version: server.version,
+            subscriptionId: subscription.id,
+            anchor: point,
+            bound: { case: "reach", value: { lengthM: 1000 } },
+            add: [{ object: { id: 3n, position: HERE, point, expiryMs } }],
+            timeMs: BigInt(server.nowMs),
+        },
+    });
+    await client.sync();
+    assert.deepEqual([subscription.state, ids(subscription)], ["exact", [3n]]);
+    sleep(61_000);
+    server.nowMs += 61_000;
+    assert.equal(subscription.state, "catching up");
+    const found = await subscription.exactResults();
+    assert.deepEqual([found.map(({ object }) => object.id), subscription.state], [[7n], "exact"]);
+    await client.sync();
+    assert.equal(server.handshakes.length, 2, "a sleep is noticed once");
+    sleep(2000);
+    device.move(HERE);
+    await eventually(() => server.handshakes.length === 3);
+    await eventually(() => subscription.state === "exact");
+    await server.stop();
+    await until(subscription, "offline");
+    sleep(2000);
+    assert.equal(subscription.state, "offline and stale");
+    server = await FrameServer.start();
+});
+
+test("a welcome from before a sleep does not hide it", async (t) => {
+    const sleep = sleeper(t);
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.answer = (one, request) => {
+        if (one.handshakes.length === 2) sleep(5000);
+        answerAll(one, request);
+    };
+    client.networkChanged();
+    await until(subscription, "offline");
+    await subscription.exactResults();
+    assert.equal(server.handshakes.length, 3);
+});
+
+test("a wall clock that is corrected costs a connection, and in virtual time nothing", async (t) => {
+    const sleep = sleeper(t);
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    sleep(-3_600_000);
+    assert.equal(subscription.state, "exact");
+    sleep(500);
+    assert.equal(subscription.state, "exact");
+    sleep(3_600_000);
+    assert.equal(subscription.state, "catching up");
+    await subscription.exactResults();
+    assert.deepEqual(ids(subscription), [7n]);
+    assert.equal(server.handshakes.length, 2);
+    client.observeTime(server.nowMs + 1);
+    sleep(3_600_000);
+    assert.equal(subscription.state, "exact");
+});
+
+test("the age of a fix includes sleeps", async (t) => {
+    const sleep = sleeper(t);
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const beforeMs = device.nextFixIn(1);
+    assert.ok(beforeMs > 400_000);
+    sleep(100_000);
+    assert.equal(device.nextFixIn(1), 0);
+    await subscription.exactResults();
+    const afterMs = device.nextFixIn(1);
+    assert.ok(afterMs > 0 && afterMs <= beforeMs - 100_000, String(afterMs));
+    device.move(HERE);
+    assert.ok(device.nextFixIn(1) > afterMs);
 });
 
 test("a network that changes while a device attaches delays it, and no more", async () => {

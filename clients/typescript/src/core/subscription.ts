@@ -74,7 +74,7 @@ export interface Host {
     /** Set whenever the state of any subscription may have changed. */
     readonly stateWatchers: Set<Notice>;
     readonly frame: Frame;
-    /** Whether all deltas that the last welcome announced have arrived. */
+    /** Whether all deltas that the last welcome announced have arrived, and the time is known. */
     readonly isCaughtUp: boolean;
     geofence(subscriptions?: Iterable<Subscription>): Geofence;
     unsubscribe(subscription: Subscription, onEnded: () => void): void;
@@ -150,9 +150,8 @@ export class Subscription extends ChangingSpec {
         if (host.isResponsive && host.isOnline) return "catching up";
         const { window, region } = this.spec;
         const isRefilled = (window !== undefined && "count" in window) || region === "stationary";
-        return this.isKnownHere && !isRefilled && this.#evaluate().exact
-            ? "offline"
-            : "offline and stale";
+        const isKept = this.isKnownHere && !isRefilled && !host.clock.hasSlept;
+        return isKept && this.#evaluate().exact ? "offline" : "offline and stale";
     }
 
     #stateInSync(): SubscriptionState {
