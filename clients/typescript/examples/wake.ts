@@ -7,7 +7,7 @@ export async function wake(
     fix: Fix,
     register: (regions: OsRegions) => Promise<void>,
 ): Promise<boolean> {
-    device.move(fix);
+    device.move(fix); // if the phone has slept, the SDK reconnects, and the exact result waits for it
     await near.exactResults({ signal: AbortSignal.timeout(8000) });
     const regions = near.osRegions(150);
     await register(regions);

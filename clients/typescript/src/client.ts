@@ -70,6 +70,7 @@ export class Client {
         this.#token = token;
         // After the device that has set the clock is done.
         this.#clock.onLeap = () => queueMicrotask(() => this.#passTime());
+        this.#clock.onSleep = () => queueMicrotask(() => this.#wokenUp());
     }
 
     /**
@@ -208,6 +209,10 @@ export class Client {
 
     #requireOpen(): void {
         if (this.#isClosed) throw new ClosedError("the client is closed");
+    }
+
+    #wokenUp(): void {
+        if (!this.#isClosed) this.networkChanged();
     }
 
     /** Reconnect at once. Call it when the phone has changed its network, or has woken up. */

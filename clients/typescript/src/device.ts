@@ -7,7 +7,7 @@ import type { Fix } from "./core/location.js";
 import type { Counters, Geofence, Match } from "./core/model.js";
 import type { Motion } from "./core/request_sender.js";
 import type { Spec } from "./core/specs.js";
-import { decided } from "./core/subscription.js";
+import { whenDecided } from "./core/subscription.js";
 import type { Subscription } from "./core/subscription.js";
 import { throwIfAborted, unlessAborted } from "./core/waiting.js";
 import type { DeviceStream } from "./transport/device_stream.js";
@@ -96,11 +96,15 @@ export class Device {
         const wanted = spec.kind === "boolean" ? { ...spec, dwellMs: 0 } : spec;
         const subscription = this.#session.subscribe(wanted);
         try {
-            const state = await decided(subscription, options.signal);
-            const { isExact } = this.#session.location;
-            if (state === "too vague" || (state === "too many" && !isExact)) throw this.#tooVague();
-            if (subscription.error !== undefined) throw subscription.error;
-            return subscription.results();
+            return await whenDecided(
+                subscription,
+                (state) => {
+                    const isVague = state === "too many" && !this.#session.location.isExact;
+                    if (state === "too vague" || isVague) throw this.#tooVague();
+                    return subscription.results();
+                },
+                options.signal,
+            );
         } finally {
             this.#session.unsubscribe(subscription); // does not wait for the server's response
         }

@@ -24,6 +24,8 @@ import type { Stream, StreamEvents, Transport } from "./transport/transport.js";
 const ATTACH = "/nearcast.v1.DeviceService/Attach";
 const ERROR_METADATA = "nearcast-error-bin";
 const PORT = "7433";
+/** As in the Python SDK. That of `@grpc/grpc-js` is 4 MiB, and a first result may be larger. */
+const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 /** Time to wait until the server accepts a stream, before devices send anyway. */
 const ACCEPTED_MS = 5000;
 /** More than a third of the server's lease: by then devices have sent their own pings. */
@@ -71,6 +73,7 @@ export class GrpcTransport implements Transport {
                       buffer(tls.certificate),
                   );
         this.#options = {
+            "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
             "grpc.keepalive_time_ms": keepaliveMs,
             "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
             "grpc.use_local_subchannel_pool": 1,

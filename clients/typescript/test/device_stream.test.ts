@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { TestContext } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Clock } from "../src/core/clock.js";
@@ -27,6 +28,8 @@ class Network implements Transport {
     readonly streams: StreamEvents[] = [];
     /** With which further streams are refused. */
     refusal: RefusedError | undefined;
+    /** The version that welcomes announce. No delta follows. */
+    version = 0n;
 
     open(_token: string, events: StreamEvents): Stream {
         this.streams.push(events);
@@ -35,9 +38,9 @@ class Network implements Transport {
         return {
             send: (message) => {
                 const isHello = fromBinary(AttachRequestSchema, message).command.case === "hello";
-                if (isHello) queueMicrotask(() => this.deliver(events, welcome()));
+                if (isHello) queueMicrotask(() => this.deliver(events, welcome(this.version)));
             },
-            end: () => {},
+            end: () => events.onClose(new Error("ended")),
             cancel: () => events.onClose(new Error("cancelled")),
         };
     }
@@ -51,8 +54,22 @@ class Network implements Transport {
     close(): void {}
 }
 
-function welcome(): Event {
-    return { case: "welcome", value: { frame: FRAME, timeMs: 1_000_000n, epoch: 5n } };
+function welcome(version: bigint): Event {
+    const value = { frame: FRAME, timeMs: 1_000_000n, epoch: 5n, version, resumed: true };
+    return { case: "welcome", value };
+}
+
+/** Time that passes at once, without chance; resolves when what follows from it has happened. */
+function virtualTime(t: TestContext): (ms: number) => Promise<void> {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    let nowMs = 0;
+    for (const clock of [performance, Date]) t.mock.method(clock, "now", () => nowMs);
+    t.mock.method(Math, "random", () => 1);
+    return async (ms) => {
+        nowMs += ms;
+        t.mock.timers.tick(ms);
+        await new Promise(setImmediate);
+    };
 }
 
 test("what the former server still sends does not reach the device", async () => {
@@ -108,4 +125,37 @@ test("a device without a stream has the reason", async () => {
     assert.equal(session.offlineError, undefined);
     await stream.close();
     assert.equal(session.offlineError, session.error);
+});
+
+test("waits grow until the device has caught up, or a stream has lasted", async (t) => {
+    const pass = virtualTime(t);
+    const network = new Network();
+    const stream = new DeviceStream(network, "");
+    const session = new DeviceSession({
+        deviceId: "phone",
+        nonce: new Uint8Array(8),
+        clock: new Clock(),
+        send: stream.send,
+        location: new Location({ lon: 14.5, lat: 35.5 }),
+    });
+    await stream.start(session);
+    /** Break the stream; return the time until the next one is opened. */
+    const broken = async (): Promise<number> => {
+        const { length } = network.streams;
+        network.streams.at(-1)?.onClose(new Error("broken"));
+        await pass(0);
+        let waitedMs = 0;
+        for (; network.streams.length === length; waitedMs += 100) await pass(100);
+        assert.equal(session.isOnline, true);
+        return waitedMs;
+    };
+    network.version = 1n;
+    const waits: number[] = [];
+    for (let i = 0; i < 7; i += 1) waits.push(await broken());
+    assert.deepEqual(waits, [200, 400, 800, 1600, 3200, 5000, 5000]);
+    await pass(5100);
+    assert.deepEqual([await broken(), await broken()], [200, 400]);
+    network.version = 0n;
+    assert.deepEqual([await broken(), await broken(), await broken()], [800, 200, 200]);
+    await stream.close();
 });

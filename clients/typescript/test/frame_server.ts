@@ -50,6 +50,7 @@ export class FrameServer {
     answer: Answer = answerAll;
     /** Called for each new connection in place of waiting for a hello. */
     onConnect: (server: FrameServer) => void = () => {};
+    nowMs = NOW_MS;
     version = 0n;
     epoch = 5n;
     listed: MessageInitShape<typeof SubscriptionSchema>[] = [];
@@ -107,7 +108,7 @@ export class FrameServer {
             value: {
                 frame: FRAME,
                 limits: LIMITS,
-                timeMs: BigInt(NOW_MS),
+                timeMs: BigInt(this.nowMs),
                 subscriptions: this.listed,
                 version,
                 epoch,
@@ -132,7 +133,7 @@ export class FrameServer {
             bound,
             add,
             cause: Cause.PUBLISHED,
-            timeMs: BigInt(NOW_MS),
+            timeMs: BigInt(this.nowMs),
             ...others,
         };
         this.send({ case: "delta", value });

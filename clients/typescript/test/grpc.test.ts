@@ -18,7 +18,7 @@ import { WebSocket } from "ws";
 import { ErrorReason, ErrorSchema } from "../src/generated/nearcast/v1/errors_pb.js";
 import { GrpcTransport } from "../src/grpc.js";
 import { ClosedError, RefusedError, UnavailableError, connect } from "../src/index.js";
-import type { Change, Client, Subscription } from "../src/index.js";
+import type { Change, Client, NewObject, Subscription } from "../src/index.js";
 import { PUBLISH } from "../src/transport/calls.js";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -307,6 +307,21 @@ describe("on a real server", { skip }, () => {
             );
         });
     }
+
+    test("a first result of more than 4 MiB arrives", async () => {
+        const place = { lon: 14.9, lat: 35.9 };
+        const payload = new Uint8Array(16_384);
+        const heavy = { keywords: ["heavy"], ...place, ttlMs: 600_000, payload };
+        for (let i = 0; i < 3; i += 1) await client.publish(Array<NewObject>(100).fill(heavy));
+        const device = await client.attach("carrier", place);
+        const range = { kind: "circle", radiusM: 500 } as const;
+        const spec = { kind: "boolean", expression: "heavy", range, moving: true } as const;
+        const signal = AbortSignal.timeout(PATIENCE_MS);
+        const subscription = await device.subscribe(spec, { signal });
+        assert.equal(subscription.results().length, 300);
+        assert.ok(device.counters.bytesReceived > 4 * 1024 * 1024);
+        await device.detach();
+    });
 
     test("changes arrive, and ids are bigints", async () => {
         const device = await client.attach("reader", { lon: 14.2, lat: 35.2 });

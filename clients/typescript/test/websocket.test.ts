@@ -137,6 +137,56 @@ test("the exact result of a new position waits for the response", async () => {
     await assert.rejects(subscription.exactResults(), ClosedError);
 });
 
+for (const wanted of ["an exact result", "a search"] as const) {
+    test(`${wanted} is exact where the device is, also if it moves meanwhile`, async () => {
+        for (let steps = 0; steps < 25; steps += 1) {
+            [server.version, server.listed] = [0n, []];
+            let moveOnce = () => {};
+            client = connect(new Interrupted(server.target, fromPackage, steps, () => moveOnce()));
+            const device = await client.attach("phone", HERE);
+            moveOnce = () => {
+                const { deltas, moves } = device.counters;
+                const isFirst = deltas === 1 && moves === 0 && device.error === undefined;
+                if (isFirst) device.move({ lon: 14.52, lat: 35.5 });
+            };
+            const read = async () =>
+                wanted === "a search" ? device.search(TEA) : (await device.subscribe(TEA)).exactResults();
+            const isRight = await read().then(
+                ([match]) => match?.distanceM === 0 || device.counters.deltas > 1,
+            );
+            assert.ok(isRight, `the result of the former place, ${steps} steps after the message`);
+            await client.close();
+        }
+    });
+}
+
+/** A transport that calls back a number of microtasks after each message. */
+class Interrupted extends WebSocketTransport {
+    constructor(
+        target: string,
+        socket: WebSocketConstructor,
+        readonly steps: number,
+        readonly interrupt: () => void,
+    ) {
+        super(target, socket);
+    }
+
+    override open(...[token, events]: Parameters<WebSocketTransport["open"]>) {
+        const interrupt = async () => {
+            for (let i = 0; i < this.steps; i += 1) await undefined;
+            this.interrupt();
+        };
+        return super.open(token, {
+            onOpen: () => events.onOpen(),
+            onClose: (error) => events.onClose(error),
+            onMessage: (message) => {
+                events.onMessage(message);
+                void interrupt();
+            },
+        });
+    }
+}
+
 test("sync waits for a device that reconnects", async () => {
     const device = await client.attach("phone", HERE);
     const subscription = await device.subscribe(TEA);
@@ -354,6 +404,43 @@ test("a token that ends and is all there is ends the device", async () => {
     assert.throws(() => device.move(HERE), { reason: "TOKEN_EXPIRED" });
 });
 
+test("a device that was online asks its function for tokens until one is known", async () => {
+    client = connected({ token: () => "one" });
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.onConnect = () => {
+        if (server.handshakes.length < 4) goAway("UNAUTHENTICATED");
+    };
+    client.networkChanged();
+    const reason = () =>
+        device.offlineError instanceof RefusedError ? device.offlineError.reason : undefined;
+    await eventually(() => reason() === "UNAUTHENTICATED");
+    await eventually(() => subscription.state === "exact");
+    assert.equal(server.handshakes.length, 4);
+    server.onConnect = () => goAway("PERMISSION_DENIED");
+    client.networkChanged();
+    await until(subscription, "ended");
+    assert.equal(reason(), "PERMISSION_DENIED");
+    assert.equal(server.handshakes.length, 5);
+});
+
+test("an unknown token that is all there is ends a device that was online", async () => {
+    client = connected({ token: "one" });
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.onConnect = () => goAway("UNAUTHENTICATED");
+    client.networkChanged();
+    await until(subscription, "ended");
+    assert.ok(device.error instanceof RefusedError && device.error.reason === "UNAUTHENTICATED");
+});
+
+test("a new device whose token is not known fails, also with a function", async () => {
+    client = connected({ token: () => "one" });
+    server.onConnect = () => goAway("UNAUTHENTICATED");
+    await assert.rejects(client.attach("phone", HERE), { reason: "UNAUTHENTICATED" });
+    assert.equal(server.handshakes.length, 1);
+});
+
 test("blanks and newlines around a token do not matter", async () => {
     client = connected({ token: () => " one\n" });
     await client.attach("phone", HERE);
@@ -378,6 +465,43 @@ test("a token function that does not return delays neither a signal nor close", 
     const ended = assert.rejects(client.attach("tablet", HERE), ClosedError);
     await client.close();
     await ended;
+});
+
+test("a token function that does not return is called again when the network has changed", async () => {
+    let calls = 0;
+    const token = () => ((calls += 1) % 2 === 0 ? `token-${calls}` : new Promise<string>(() => {}));
+    client = connected({ token });
+    const attached = client.attach("phone", { ...HERE, signal: AbortSignal.timeout(PATIENCE_MS) });
+    await eventually(() => calls === 1);
+    client.networkChanged();
+    const device = await attached;
+    const subscription = await device.subscribe(TEA);
+    client.networkChanged();
+    await eventually(() => calls === 3);
+    client.networkChanged();
+    await eventually(() => subscription.state === "exact");
+    assert.deepEqual(
+        server.handshakes.map(({ protocols }) => protocols),
+        ["nearcast.v1,bearer.token-2", "nearcast.v1,bearer.token-4"],
+    );
+});
+
+test("a network that changes as the token arrives leaves no stream behind", async () => {
+    for (let steps = 0; steps < 8; steps += 1) {
+        let calls = 0;
+        const soon = async () => {
+            for (let i = 0; i < steps; i += 1) await undefined;
+            client.networkChanged();
+        };
+        const token = async () => {
+            if ((calls += 1) === 1) void soon();
+            return "token";
+        };
+        client = connected({ token });
+        await client.attach("phone", HERE);
+        await client.close();
+    }
+    await eventually(() => server.closed.length === server.handshakes.length);
 });
 
 test("a WebSocket that the platform refuses fails a new device", async () => {
@@ -541,7 +665,7 @@ async function eventually(condition: () => boolean): Promise<void> {
 function virtualTime(t: TestContext): (ms: number) => void {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     let nowMs = performance.now();
-    t.mock.method(performance, "now", () => nowMs);
+    for (const clock of [performance, Date]) t.mock.method(clock, "now", () => nowMs);
     t.mock.method(Math, "random", () => 0);
     return (ms) => {
         nowMs += ms;
@@ -732,6 +856,111 @@ test("a network that has changed gets another connection at once", async () => {
     await until(subscription, "offline");
     await until(subscription, "exact");
     assert.equal(server.handshakes.length, 2);
+});
+
+/** Return a function that lets the device sleep: of its clocks only that of the wall goes on. */
+function sleeper(t: TestContext): (ms: number) => void {
+    const wallMs = Date.now() - performance.now();
+    let sleptMs = 0;
+    t.mock.method(Date, "now", () => wallMs + performance.now() + sleptMs);
+    return (ms) => {
+        sleptMs += ms;
+    };
+}
+
+test("a result is not exact after a sleep until the device knows the time again", async (t) => {
+    const sleep = sleeper(t);
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const point = { xM: 0, yM: 0 };
+    const expiryMs = BigInt(server.nowMs + 60_000);
+    server.version += 1n;
+    server.send({
+        case: "delta",
+        value: {
+            version: server.version,
+            subscriptionId: subscription.id,
+            anchor: point,
+            bound: { case: "reach", value: { lengthM: 1000 } },
+            add: [{ object: { id: 3n, position: HERE, point, expiryMs } }],
+            timeMs: BigInt(server.nowMs),
+        },
+    });
+    await client.sync();
+    assert.deepEqual([subscription.state, ids(subscription)], ["exact", [3n]]);
+    sleep(61_000);
+    server.nowMs += 61_000;
+    assert.equal(subscription.state, "catching up");
+    const found = await subscription.exactResults();
+    assert.deepEqual([found.map(({ object }) => object.id), subscription.state], [[7n], "exact"]);
+    await client.sync();
+    assert.equal(server.handshakes.length, 2, "a sleep is noticed once");
+    sleep(2000);
+    device.move(HERE);
+    await eventually(() => server.handshakes.length === 3);
+    await eventually(() => subscription.state === "exact");
+    await server.stop();
+    await until(subscription, "offline");
+    sleep(2000);
+    assert.equal(subscription.state, "offline and stale");
+    server = await FrameServer.start();
+});
+
+test("a welcome from before a sleep does not hide it", async (t) => {
+    const sleep = sleeper(t);
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    server.answer = (one, request) => {
+        if (one.handshakes.length === 2) sleep(5000);
+        answerAll(one, request);
+    };
+    client.networkChanged();
+    await until(subscription, "offline");
+    await subscription.exactResults();
+    assert.equal(server.handshakes.length, 3);
+});
+
+test("a wall clock that is corrected costs a connection, and in virtual time nothing", async (t) => {
+    const sleep = sleeper(t);
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    sleep(-3_600_000);
+    assert.equal(subscription.state, "exact");
+    sleep(500);
+    assert.equal(subscription.state, "exact");
+    sleep(3_600_000);
+    assert.equal(subscription.state, "catching up");
+    await subscription.exactResults();
+    assert.deepEqual(ids(subscription), [7n]);
+    assert.equal(server.handshakes.length, 2);
+    client.observeTime(server.nowMs + 1);
+    sleep(3_600_000);
+    assert.equal(subscription.state, "exact");
+});
+
+test("the age of a fix includes sleeps", async (t) => {
+    const sleep = sleeper(t);
+    const device = await client.attach("phone", HERE);
+    const subscription = await device.subscribe(TEA);
+    const beforeMs = device.nextFixIn(1);
+    assert.ok(beforeMs > 400_000);
+    sleep(100_000);
+    assert.equal(device.nextFixIn(1), 0);
+    await subscription.exactResults();
+    const afterMs = device.nextFixIn(1);
+    assert.ok(afterMs > 0 && afterMs <= beforeMs - 100_000, String(afterMs));
+    device.move(HERE);
+    assert.ok(device.nextFixIn(1) > afterMs);
+});
+
+test("a network that changes while a device attaches delays it, and no more", async () => {
+    let changes = 3;
+    server.onConnect = () => {
+        if (changes > 0) client.networkChanged();
+        changes -= 1;
+    };
+    await client.attach("phone", HERE);
+    assert.equal(server.handshakes.length, 4);
 });
 
 test("closing says goodbye, and ends everything", async () => {

@@ -132,7 +132,7 @@ export class DeviceSession implements Host {
     // -- the stream ------------------------------------------------------------------------------------
 
     get isCaughtUp(): boolean {
-        return this.isOnline && this.#sequence.isComplete;
+        return this.isOnline && this.#sequence.isComplete && !this.clock.hasSlept;
     }
 
     /** Whether a response of the server is due. */

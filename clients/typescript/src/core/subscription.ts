@@ -74,7 +74,7 @@ export interface Host {
     /** Set whenever the state of any subscription may have changed. */
     readonly stateWatchers: Set<Notice>;
     readonly frame: Frame;
-    /** Whether all deltas that the last welcome announced have arrived. */
+    /** Whether all deltas that the last welcome announced have arrived, and the time is known. */
     readonly isCaughtUp: boolean;
     geofence(subscriptions?: Iterable<Subscription>): Geofence;
     unsubscribe(subscription: Subscription, onEnded: () => void): void;
@@ -150,9 +150,8 @@ export class Subscription extends ChangingSpec {
         if (host.isResponsive && host.isOnline) return "catching up";
         const { window, region } = this.spec;
         const isRefilled = (window !== undefined && "count" in window) || region === "stationary";
-        return this.isKnownHere && !isRefilled && this.#evaluate().exact
-            ? "offline"
-            : "offline and stale";
+        const isKept = this.isKnownHere && !isRefilled && !host.clock.hasSlept;
+        return isKept && this.#evaluate().exact ? "offline" : "offline and stale";
     }
 
     #stateInSync(): SubscriptionState {
@@ -197,9 +196,7 @@ export class Subscription extends ChangingSpec {
      * seconds; with the error that has ended the subscription; or with the signal's reason.
      */
     async exactResults(options: { signal?: AbortSignal } = {}): Promise<Match[]> {
-        await decided(this, options.signal);
-        if (this.error !== undefined) throw this.error;
-        return this.results();
+        return whenDecided(this, () => this.results(), options.signal);
     }
 
     /**
@@ -483,15 +480,30 @@ export class Subscription extends ChangingSpec {
 }
 
 /**
- * Wait until a result is exact, or cannot become exact; return its state.
+ * Wait until a result is exact, or cannot become exact; read it then, in the state that is given.
+ *
+ * It throws the error that has ended the subscription, and the errors of `decided`.
+ */
+export async function whenDecided<Result>(
+    subscription: Subscription,
+    read: (state: SubscriptionState) => Result,
+    signal?: AbortSignal,
+): Promise<Result> {
+    for (;;) {
+        await decided(subscription, signal);
+        const { state, error } = subscription; // the device may have moved meanwhile
+        if (error !== undefined) throw error;
+        if (DECIDED.includes(state)) return read(state);
+    }
+}
+
+/**
+ * Wait until a result is exact, or cannot become exact.
  *
  * It throws an `UnavailableError` if there is no stream, or the server does not respond or lags, for
  * `PATIENCE_MS` without interruption.
  */
-export async function decided(
-    subscription: Subscription,
-    signal?: AbortSignal,
-): Promise<SubscriptionState> {
+async function decided(subscription: Subscription, signal?: AbortSignal): Promise<void> {
     throwIfAborted(signal);
     const limit = new AbortController();
     const abort = () => limit.abort();
@@ -499,7 +511,7 @@ export async function decided(
     let timer: ReturnType<typeof setTimeout> | undefined;
     try {
         for await (const state of subscription.states({ signal: limit.signal })) {
-            if (DECIDED.includes(state)) return state;
+            if (DECIDED.includes(state)) return;
             if (AWAY.includes(state)) {
                 timer ??= setTimeout(abort, PATIENCE_MS);
             } else {
@@ -507,7 +519,6 @@ export async function decided(
                 timer = undefined;
             }
         }
-        return "ended";
     } catch (error) {
         throwIfAborted(signal);
         throw limit.signal.aborted ? unavailable(subscription) : error;

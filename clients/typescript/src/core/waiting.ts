@@ -28,6 +28,10 @@ export class Notice {
     #isSet = false;
     #waiting: Deferred | undefined;
 
+    get isSet(): boolean {
+        return this.#isSet;
+    }
+
     set(): void {
         this.#isSet = true;
         this.#waiting?.resolve();

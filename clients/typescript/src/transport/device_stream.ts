@@ -48,7 +48,10 @@ export class DeviceStream {
     #ended: Deferred<Error> | undefined;
     #isStreaming = false;
     #isClosed = false;
-    #hasServed = false;
+    /** Whether the device has caught up on this stream. */
+    #hasCaughtUp = false;
+    /** Time of the first welcome on this stream; infinite before. */
+    #welcomedMs = Infinity;
     /** Hellos without a response. Earlier messages belong to an earlier conversation. */
     #pendingHellos = 0;
     #goAway: RefusedError | undefined;
@@ -75,7 +78,7 @@ export class DeviceStream {
     async start(session: DeviceSession, signal?: AbortSignal): Promise<void> {
         this.session = session;
         session.onEvent = () => this.#onEvent();
-        session.onWelcome = () => this.#beatLater();
+        session.onWelcome = () => this.#onWelcome();
         session.onMoved = (error) => this.#goAwayWith(error);
         this.#running = this.#run();
         while (!session.isOnline) {
@@ -95,9 +98,11 @@ export class DeviceStream {
         if (kind !== "ack") this.#watch.requested();
     };
 
-    /** Drop the stream and open another one at once: the network has changed. */
+    /** Drop the stream, or the wait for a token, and open another at once: the network has changed. */
     rebuild(): void {
         this.#rebuilt.set();
+        const error = new UnavailableError("the network has changed");
+        if (this.#stream === undefined) this.#ended?.resolve(error);
         this.#stream?.cancel();
     }
 
@@ -118,13 +123,16 @@ export class DeviceStream {
 
     async #run(): Promise<void> {
         for (let attempt = 1; this.#isAlive; attempt += 1) {
+            this.#rebuilt.take();
             this.#retryAfterMs = 0;
-            this.#hasServed = false;
+            this.#hasCaughtUp = false;
+            this.#welcomedMs = Infinity;
             const failure = await this.#streamed();
             if (this.#isAlive) this.session.offlineError = failure;
             this.#interrupt();
             const isLast = attempt >= (this.transport.gatewayCount ?? 1);
-            if (this.session.error === undefined && !this.#isClosed) this.#handleFailure(failure, isLast);
+            // A stream that `rebuild` has dropped has not failed.
+            if (this.#isAlive && !this.#rebuilt.isSet) this.#handleFailure(failure, isLast);
             if (this.#hasServed) attempt = 1;
             if (this.#isAlive) attempt = (await this.#waited(attempt)) ? attempt : 0;
         }
@@ -133,6 +141,14 @@ export class DeviceStream {
 
     get #isAlive(): boolean {
         return !this.#isClosed && this.session.error === undefined;
+    }
+
+    /**
+     * Whether the waits start again after this stream, with the shortest. A fault that comes back after
+     * each welcome must not make the server send the same snapshots again at once.
+     */
+    get #hasServed(): boolean {
+        return this.#hasCaughtUp || performance.now() - this.#welcomedMs > BACKOFF_MAX_MS;
     }
 
     /** Run one stream until either side breaks or ends it; return the reason. */
@@ -145,6 +161,7 @@ export class DeviceStream {
             const token = await Promise.race([currentToken(this.token), ended.promise]);
             if (typeof token !== "string") return token;
             if (this.#isClosed) return new ClosedError("the client is closed");
+            if (this.#rebuilt.isSet) return ended.promise; // `rebuild` found no stream to cancel
             this.#stream = this.#opened(token, ended);
             this.#watch.requested(); // the welcome is due
         } catch (error) {
@@ -178,7 +195,7 @@ export class DeviceStream {
             if (event.case === "goAway") this.#goAwayWith(RefusedError.fromWire(event.value.error));
             else if (this.#isCurrent(response)) this.session.receive(response);
             this.#watch.responded();
-            this.#hasServed ||= this.session.isOnline;
+            this.#hasCaughtUp ||= this.session.isCaughtUp;
             if (this.session.error !== undefined) this.#endStream();
         } catch (error) {
             const failure = reasonToEnd(error);
@@ -191,7 +208,6 @@ export class DeviceStream {
 
     /** Send nothing more on this stream; the device is offline until it reconnects on the next. */
     #goAwayWith(error: RefusedError): void {
-        this.#hasServed ||= this.session.isOnline;
         this.#goAway = error;
         if (this.#isAlive) this.session.offlineError = error;
         this.#disconnect();
@@ -232,10 +248,16 @@ export class DeviceStream {
         }
     }
 
-    /** Return whether a device may retry after a refusal, for a minute if it was never online. */
+    /**
+     * Return whether a device may retry after a refusal, for a minute if it was never online.
+     *
+     * One that was online had a valid token: this server may not have the new keys yet.
+     */
     #isInvited({ reason, retryAfterMs }: RefusedError): boolean {
         if (reason === "RATE_LIMITED") return retryAfterMs > 0;
-        if (reason === "TOKEN_EXPIRED") return typeof this.token !== "string";
+        const isRenewable = typeof this.token !== "string";
+        if (reason === "TOKEN_EXPIRED") return isRenewable;
+        if (reason === "UNAUTHENTICATED") return isRenewable && this.session.wasOnline;
         return ELSEWHERE.includes(reason);
     }
 
@@ -271,6 +293,11 @@ export class DeviceStream {
     }
 
     // -- timers ----------------------------------------------------------------------------------------
+
+    #onWelcome(): void {
+        this.#welcomedMs = Math.min(this.#welcomedMs, performance.now());
+        this.#beatLater();
+    }
 
     #onEvent(): void {
         this.wakeLater();
