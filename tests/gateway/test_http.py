@@ -168,12 +168,12 @@ async def test_conversions_that_wait_are_bounded_and_those_of_lost_connections_l
     long = json.dumps(LONG).encode()
     try:
         async with contextlib.AsyncExitStack() as lost:
-            present = asyncio.create_task(call(town, "search", LONG))
+            present = asyncio.create_task(call(town, "search", LONG, roles=("device",)))
             await until(lambda: bodies)
             for count in (2, 3):
                 await lost.enter_async_context(raw(town, posted(long)))
                 await until(lambda count=count: waiting.count == count)
-            status, problem = await call(town, "search", LONG)
+            status, problem = await call(town, "search", LONG, roles=("device",))
             assert (status, problem["reason"]) == (429, "RATE_LIMITED")
             assert problem["retry_after_ms"] == 1_000
             left = town.gateway.counters.connections - 2
