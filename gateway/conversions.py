@@ -35,12 +35,15 @@ class Conversions:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="json")
         self._turn = asyncio.Lock()
         self._counts: Counter[Account] = Counter()
-        self.count = 0
-        """Conversions that wait, and the present one."""
 
     def close(self) -> None:
         """Convert no more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def count(self) -> int:
+        """The number of conversions that wait, and the present one."""
+        return self._counts.total()
 
     def require_room(self, account: Account) -> None:
         """Raise RefusedError (RATE_LIMITED) if too many conversions wait, of a caller or of all."""
@@ -72,7 +75,6 @@ class Conversions:
         ConnectionResetError
             If the connection of the request was lost before.
         """
-        self.count += 1
         self._counts[account] += 1
         try:
             async with self._turn:
@@ -81,6 +83,5 @@ class Conversions:
                 loop = asyncio.get_running_loop()
                 return await loop.run_in_executor(self._thread, convert, *arguments)
         finally:
-            self.count -= 1
             self._counts[account] -= 1
             self._counts += Counter()  # without those of which none waits

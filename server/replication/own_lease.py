@@ -79,7 +79,7 @@ class OwnLease:
         """Read a lease at the address of this node."""
         self._latest = record
         self._arrived.set()
-        if record.lease is not None and record.lease.node == self._node:
+        if self._is_own(record):
             is_known = record.sequence <= self._written
             sent_s = self._sent_s.get(record.sequence) if is_known else self._pending_s
             self.renewed_s = self.renewed_s if sent_s is None else sent_s
@@ -133,8 +133,11 @@ class OwnLease:
     def _own_sequence(self) -> int:
         """Return the sequence of the latest lease of this node that is known; `NO_RECORD` if none is."""
         latest = self._latest
-        is_own = latest is not None and latest.lease is not None and latest.lease.node == self._node
-        return max(self._written, latest.sequence if latest is not None and is_own else NO_RECORD)
+        is_own = latest is not None and self._is_own(latest)
+        return self._sequence() if is_own else self._written
+
+    def _is_own(self, record: LeaseRead) -> bool:
+        return record.lease is not None and record.lease.node == self._node
 
     async def _is_replaced(self, expected: int) -> bool:
         """Wait for the lease that has replaced the expected one; return whether there is one.

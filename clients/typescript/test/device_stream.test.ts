@@ -59,6 +59,16 @@ function welcome(version: bigint): Event {
     return { case: "welcome", value };
 }
 
+function sessionOn(stream: DeviceStream): DeviceSession {
+    return new DeviceSession({
+        deviceId: "phone",
+        nonce: new Uint8Array(8),
+        clock: new Clock(),
+        send: stream.send,
+        location: new Location({ lon: 14.5, lat: 35.5 }),
+    });
+}
+
 /** Time that passes at once, without chance; resolves when what follows from it has happened. */
 function virtualTime(t: TestContext): (ms: number) => Promise<void> {
     t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -75,13 +85,7 @@ function virtualTime(t: TestContext): (ms: number) => Promise<void> {
 test("what the former server still sends does not reach the device", async () => {
     const network = new Network();
     const stream = new DeviceStream(network, "");
-    const session = new DeviceSession({
-        deviceId: "phone",
-        nonce: new Uint8Array(8),
-        clock: new Clock(),
-        send: stream.send,
-        location: new Location({ lon: 14.5, lat: 35.5 }),
-    });
+    const session = sessionOn(stream);
     await stream.start(session);
     stream.rebuild();
     while (network.streams.length < 2 || !session.isOnline) {
@@ -103,13 +107,7 @@ test("what the former server still sends does not reach the device", async () =>
 test("a device without a stream has the reason", async () => {
     const network = new Network();
     const stream = new DeviceStream(network, () => "expired");
-    const session = new DeviceSession({
-        deviceId: "phone",
-        nonce: new Uint8Array(8),
-        clock: new Clock(),
-        send: stream.send,
-        location: new Location({ lon: 14.5, lat: 35.5 }),
-    });
+    const session = sessionOn(stream);
     await stream.start(session);
     assert.equal(session.offlineError, undefined);
     const refusal = { field: "token", value: "expired", limit: "valid" };
@@ -131,13 +129,7 @@ test("waits grow until the device has caught up, or a stream has lasted", async 
     const pass = virtualTime(t);
     const network = new Network();
     const stream = new DeviceStream(network, "");
-    const session = new DeviceSession({
-        deviceId: "phone",
-        nonce: new Uint8Array(8),
-        clock: new Clock(),
-        send: stream.send,
-        location: new Location({ lon: 14.5, lat: 35.5 }),
-    });
+    const session = sessionOn(stream);
     await stream.start(session);
     /** Break the stream; return the time until the next one is opened. */
     const broken = async (): Promise<number> => {
