@@ -34,7 +34,7 @@ def settings_of(flags: dict[str, Any]) -> LogSettings:
 async def connected(settings: LogSettings) -> JetStreamLog:
     """Connect to the log."""
     from cluster.jetstream import connected_log  # noqa: PLC0415
-    from server.main import log_options  # noqa: PLC0415
+    from server.assembly.log_options import log_options  # noqa: PLC0415
 
     return await connected_log(log_options(settings))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,12 +86,13 @@ async def _watch(target: Target, history: History, interval_s: float, frames: in
             console.print(history.frame(target.server))
             return
         with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:
+            show = partial(live.update, refresh=True) if console.is_terminal else console.print
             while True:
                 try:
                     await _look(client, target, history)
-                    live.update(history.frame(target.server), refresh=True)
+                    show(history.frame(target.server))
                 except UnavailableError as error:
-                    live.update(f"{target.server}: {target.explained(error)}", refresh=True)
+                    show(f"{target.server}: {target.explained(error)}")
                 await asyncio.sleep(interval_s)
 
 

@@ -180,7 +180,7 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, flaw: Polyg
     found = flaw(rings)
     if found is not None:
         limit = "a simple polygon, holes inside and apart"
-        raise RefusedError(Reason.INVALID_FIELD, field, found, limit)
+        raise RefusedError(Reason.INVALID_FIELD, field, f"a polygon whose {found}", limit)
     lons, lats = zip(*polygon.outer, strict=True)
     _check_extent(field, (min(lons), min(lats)), (max(lons), max(lats)), limits, frame)
     return Polygon(rings[0], rings[1:])

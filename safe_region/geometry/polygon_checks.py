@@ -60,7 +60,7 @@ def contains(x_m: Floats, y_m: Floats, point: Point) -> bool:
 
 def _in_words(found: int, ring: int, place: int, other: int, other_place: int) -> str:
     words = {
-        kernels.FEW: f"ring {ring} has {place} vertices, must have at least 3",
+        kernels.FEW: f"ring {ring} has {place} vertices instead of 3 or more",
         kernels.NOT_FINITE: f"vertex {place} of ring {ring} is not finite",
         kernels.FAR: f"vertex {place} of ring {ring} has a coordinate beyond {COORDINATE_M_MAX:g} m",
         kernels.EQUAL: f"vertices {place} and {other_place} of ring {ring} are equal",

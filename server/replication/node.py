@@ -14,6 +14,7 @@ from server.errors import StoreError
 from server.replication.agreement import Agreement
 from server.replication.appender import Appender
 from server.replication.applier import Applier, require_rules
+from server.replication.cluster_placement import ClusterPlacement
 from server.replication.command_loop import ReplicatedCommandLoop
 from server.replication.follower import Follower
 from server.replication.joining import Fetch, Joiner
@@ -121,6 +122,12 @@ class Node:
         self.accept(await asyncio.to_thread(store.recover), store.path)
         joiner = Joiner(self._log, self._log_id, self._records, fetch)
         await joiner.prepare(store, self._position.offset, address)
+
+    @property
+    def placement(self) -> ClusterPlacement:
+        """Which node has which slots, once this one follows the log."""
+        assert self.slots is not None  # noqa: S101 - for the type checker
+        return self.slots.placement
 
     def follow(
         self,

@@ -84,11 +84,11 @@ def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
     found = Losses(path, is_accepted=accept_loss)
     if not Path(path).exists():
         return look(found)
-    files.warn_if_open_to_others(path)
     files.drop_part(path)
     with files.held(path):
         opening.require_version(path)
         known = look(found)
+        files.warn_if_open_to_others(path)
         if accept_loss and files.size_of(path):
             salvage(found, frame)
     return known

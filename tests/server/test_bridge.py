@@ -20,6 +20,7 @@ from identity.principal import Principal, Role
 from safe_region.earth.frame import Area
 from server import command as c
 from server import main
+from server.assembly.deployment import Feeds
 from server.bridge import attempts
 from server.bridge.chunk import Chunk
 from server.bridge.feeds import FolderSinkFeed
@@ -260,7 +261,7 @@ async def test_nothing_of_a_feed_ends_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(attempts, "_PAUSE_S", 0.01)
-    monkeypatch.setattr(main, "opened_feeds", lambda _: main.Feeds(_Broken(), _Broken()))
+    monkeypatch.setattr(main, "opened_feeds", lambda _: Feeds(_Broken(), _Broken()))
     async with serving(settings(tmp_path, source="x", sink="y")) as server:
         await server.command_loop.execute(
             c.Publish((NewObject(12.1, 55.05, ("tea",), 60_000, b"x", ""),), Principal("p", frozenset()))

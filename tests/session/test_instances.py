@@ -7,8 +7,8 @@ import pytest
 from identity.principal import ANYBODY, Principal, Role
 from identity.rules import is_own_device
 from nearcast.errors import Reason, RefusedError
+from server.assembly.parts import limits_of
 from server.limits import KEEPALIVE_MS, Limits, dead_connection_ms
-from server.main import limits_of
 from server.session import Detached, Outbox, Session
 from server.session.instances import require_instance
 from server.settings import load_settings
