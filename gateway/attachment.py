@@ -10,6 +10,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from aiohttp.abc import AbstractStreamWriter
 
 from gateway import frames
+from gateway.conversation import Conversation
 from gateway.counters import Counters
 from gateway.device_socket import DeviceSocket
 from gateway.first_frames import PINGS, caller_of, first
@@ -51,7 +52,7 @@ class Attachment:
         origins: Collection[str],
         heartbeat_s: float,
     ) -> None:
-        self.sockets: set[DeviceSocket] = set()
+        self.conversations: set[Conversation] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self._authenticator = authenticator
@@ -97,8 +98,9 @@ class Attachment:
         fleet = self._fleets.fleet(caller.tenant)
         caller.account.begin_stream()
         try:
-            device = DeviceSocket(socket, writer, transport, caller, fleet, self._counters, request.task)
-            self.sockets.add(device)
+            own = DeviceSocket(socket, writer, transport, self._counters, request.task)
+            device = Conversation(own, caller, fleet, self._counters)
+            self.conversations.add(device)
             self._idle.clear()
             try:
                 with ending(caller, device.expire, device.end_expired):
@@ -106,14 +108,14 @@ class Attachment:
             except RefusedError as error:
                 await device.send_away(error)
             finally:
-                self.sockets.discard(device)
-                if not self.sockets:
+                self.conversations.discard(device)
+                if not self.conversations:
                     self._idle.set()
                 await device.finish()
         finally:
             caller.account.end_stream()
 
-    async def _read(self, device: DeviceSocket, account: Account) -> None:
+    async def _read(self, device: Conversation, account: Account) -> None:
         """Read frames at the rate of the caller, until the WebSocket ends."""
         message = await first(_frame(device, account))
         if message is not None and message.type is WSMsgType.TEXT and self._authenticator.is_open:
@@ -126,11 +128,11 @@ class Attachment:
             device.end(WSCloseCode.UNSUPPORTED_DATA)
 
 
-async def _frame(device: DeviceSocket, account: Account) -> WSMessage | None:
+async def _frame(device: Conversation, account: Account) -> WSMessage | None:
     """Return the next frame; a ping before it is an operation of the caller."""
-    while (message := await device.read()) is not None and message.type in PINGS:
+    while (message := await device.socket.read()) is not None and message.type in PINGS:
         await account.acquire(1)
-        await device.respond(message)
+        await device.socket.respond(message)
     return message
 
 

@@ -214,12 +214,12 @@ class Gateway:
         self._close_port()
         self._watching.drain()
         error = RefusedError(Reason.DRAINING, "gateway", "stopping", "running; connect again")
-        sockets = list(self._attachment.sockets)
-        for device in sockets:
+        conversations = list(self._attachment.conversations)
+        for device in conversations:
             await device.announce(error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._attachment.idle(), _HALF_CLOSE_S)
-        for device in list(self._attachment.sockets):
+        for device in list(self._attachment.conversations):
             device.end(WSCloseCode.GOING_AWAY)
         self._looking.cancel()
         await self._close()

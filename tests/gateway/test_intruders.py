@@ -110,8 +110,8 @@ async def test_pings_of_a_client_that_does_not_read_are_not_kept(tmp_path, caplo
     ):
         flood = frame(PING, bytes(125)) * 1000
         transport = next(
-            one._transport  # noqa: SLF001 - nothing else shows what waits
-            for one in town.gateway._attachment.sockets  # noqa: SLF001
+            one.socket._transport  # noqa: SLF001 - nothing else shows what waits
+            for one in town.gateway._attachment.conversations  # noqa: SLF001
             if one.device_id != "honest"
         )
         most = 0
@@ -146,8 +146,8 @@ async def test_a_slow_device_that_breaks_the_protocol_is_closed(tmp_path, caplog
         await slow.attach()
         await slow.subscribe(k=20)
         (transport,) = (
-            one._transport  # noqa: SLF001 - nothing else shows what waits
-            for one in town.gateway._attachment.sockets  # noqa: SLF001
+            one.socket._transport  # noqa: SLF001 - nothing else shows what waits
+            for one in town.gateway._attachment.conversations  # noqa: SLF001
             if one.device_id == "device"
         )
         while transport.get_write_buffer_size() <= 100_000:

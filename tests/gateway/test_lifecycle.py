@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import ValidationError
 
 from gateway import fleet_link
-from gateway.device_socket import EARLY_BYTES_MAX
+from gateway.conversation import EARLY_BYTES_MAX
 from gateway.main import PortError
 from gateway.settings import GatewaySettings
 from gateway.upstream import Upstream

@@ -1,4 +1,4 @@
-"""A device's socket through random events, against a plain model of the servers behind their streams.
+"""A device's conversation through random events, against a plain model of the servers behind its streams.
 
 Whatever happens in whatever order: a device gets the responses to its last hello in their order and
 nothing of an earlier conversation, and when its connections have ended it is attached nowhere.
@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gateway import fleets
+from gateway.conversation import Conversation, State
 from gateway.counters import Counters
-from gateway.device_socket import BYTES_MAX, DeviceSocket, State
+from gateway.device_socket import BYTES_MAX, DeviceSocket
 from gateway.fleets import Fleet
 from identity.principal import ANYBODY
 from nearcast.errors import Reason, RefusedError
@@ -154,9 +155,9 @@ class Sockets(RuleBasedStateMachine):
         connection = Connection()
 
         async def make():
-            return DeviceSocket(
-                connection, connection, connection, ANYBODY, self.fleet, self.counters, self.handler
-            )
+            counters = self.counters
+            socket = DeviceSocket(connection, connection, connection, counters, self.handler)
+            return Conversation(socket, ANYBODY, self.fleet, counters)
 
         self.sockets[self.loop.run_until_complete(make())] = connection
 
