@@ -21,7 +21,6 @@ from nearcast import (
     TopK,
     UnavailableError,
 )
-from server import main
 from server.replication import slot_keeper
 from tests.chaos.cluster.links import Link
 from tests.replication.conftest import log_servers
@@ -191,7 +190,7 @@ def first_wrong(offers, judge):
 
 async def test_a_node_that_stops_keeps_slots_that_nobody_takes(tmp_path, monkeypatch):
     """It waits as long as others take some, and a while longer."""
-    monkeypatch.setattr(main, "_HAND_OVER_S", 0.1)
+    monkeypatch.setattr("server.assembly.member._HAND_OVER_S", 0.1)
     with log_servers(tmp_path / "log", 1) as logs:
         async with node(logs, tmp_path / "a.db") as a, node(logs, tmp_path / "b.db") as b:
             await shared(a, b)
