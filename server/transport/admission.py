@@ -20,6 +20,9 @@ Context = grpc.aio.ServicerContext[Any, Any]
 _BYTES_PER_WEIGHT = 1_000
 """Bytes of a response that a cycle may keep, per unit of weight: a megabyte equals ten refusals."""
 
+_MESSAGE_US = 50.0
+"""Time to read a message and to write the response, which the costs of commands include."""
+
 
 class Charging:
     """Charges a caller for the time of a block, whether or not it fails.
@@ -72,6 +75,10 @@ class Admission:
     def charging(self, account: Account) -> Charging:
         """Charge a caller for the time of a block: for reading its request, refused or not."""
         return Charging(self._command_loop.charges, account)
+
+    def charge_message(self, account: Account) -> None:
+        """Charge a caller for a message without a command: an empty one, or one that is not parsed."""
+        self._command_loop.charges.carried(account, _MESSAGE_US)
 
     def note(self, error: RefusedError) -> None:
         """Count a refusal, and clear its traceback, whose frames may refer to it."""

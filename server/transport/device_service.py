@@ -11,6 +11,7 @@ import grpc
 
 from identity.expiry import ending
 from identity.principal import local_name
+from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
 from nearcast.v1 import device_service_pb2, device_service_pb2_grpc
 from safe_region.steady_clock import steady_clock_ms
@@ -219,11 +220,14 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 request = await context.read()
                 continue
             if isinstance(request, RefusedError):
+                await self._acquire_one(account)
                 self._reject_unread(outbox, framing.device_id, request)
+                await sender.room()
                 request = await context.read()
                 continue
             if account.is_limited:
-                await account.acquire(framing.count(request))
+                count = framing.count(request)
+                await (account.acquire(count) if count else self._acquire_one(account))
             self._coordinator.clock.read()
             for number, (device_id, own_request) in enumerate(framing.entries(request), 1):
                 if number % _ENTRIES_AT_ONCE == 0:
@@ -238,6 +242,11 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                     await self._command_loop.enqueue(command)
             await sender.room()
             request = await context.read()
+
+    async def _acquire_one(self, account: Account) -> None:
+        """Wait until the caller may have an operation; charge it for a message without a command."""
+        await account.acquire(1)
+        self._admission.charge_message(account)
 
     async def _admit(
         self,

@@ -95,10 +95,10 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> None:
         try:
             async for message in _until(requests.stop_reading, messages):
-                if isinstance(message, UnreadableError):
-                    await self._refuse(message, requests)
-                    continue
                 await caller.account.pace()
+                if isinstance(message, UnreadableError):
+                    await self._refuse(message, requests, caller)
+                    continue
                 size = len(message.objects)
                 if await requests.admit(size):
                     ids = await self._submitted(message, caller)
@@ -106,13 +106,19 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         finally:
             requests.end()
 
-    async def _refuse(self, error: UnreadableError, requests: PublishRequests) -> None:
+    async def _refuse(self, error: UnreadableError, requests: PublishRequests, caller: Principal) -> None:
         """Respond to a request that breaks a bound, and continue; end the stream if it has no number."""
         address = address_of(error.head)
         if address is None or address.field != _SEQUENCE:
             raise error
         if await requests.admit(0):
-            requests.enqueue(PendingRequest(address.number, 0, error))
+            refusal: RefusedError = error
+            try:
+                caller.account.require(1)
+                self._admission.charge_message(caller.account)
+            except RefusedError as too_early:
+                refusal = too_early
+            requests.enqueue(PendingRequest(address.number, 0, refusal))
 
     async def _submitted(
         self, message: publisher_service_pb2.PublishRequest, caller: Principal
@@ -120,7 +126,9 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         read_us, read_ns = now_us(), time.time_ns()
         note = self._command_loop.coordinator.counters.measures.publication_us.note
         try:
-            caller.account.require(len(message.objects))
+            caller.account.require(len(message.objects) or 1)
+            if not message.objects:
+                self._admission.charge_message(caller.account)
             command = c.Publish(await self._objects(message, caller), caller)
             ids = await self._command_loop.submit(command)
         except RefusedError as error:
