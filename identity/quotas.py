@@ -28,8 +28,8 @@ _PACE_WAIT_S = 1.0
 _STREAM_RETRY_MS = 1_000
 """When to retry a stream: one of the caller's own has to end first."""
 
-_FIRST_ANSWER_BYTES = 4 * 1024 * 1024
-"""Assumed size in bytes of the first response to a caller."""
+_FIRST_ANSWER_BYTES = 64 * 1024
+"""Assumed size in bytes of the first response to a caller, until it is known."""
 
 _US_PER_S = 1_000_000.0
 

@@ -2,8 +2,9 @@
 
 A client may open no flow-control window for its responses. gRPC then keeps a response as long as the
 connection lasts, and cannot cancel the call. So a caller with unread responses gets no more of them: its
-further calls wait, and are refused after a while. The size of a response is not known in advance; it is
-assumed to equal the size of the caller's last one.
+further calls wait, and are refused after a while. The size of a response is not known before the call is
+processed: until then it is assumed to equal the size of the caller's last one. A response that may be
+large is a `Draft`. It is built when there is capacity for its size.
 
 Operations: O(1) per call.
 """
@@ -11,12 +12,14 @@ Operations: O(1) per call.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, NamedTuple
 
 from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
+from server.runtime.waiters import Waiters
 
 CALLER_BYTES_MAX = 8 * 1024 * 1024
 """Bytes of one caller of weight 1; a response that is alone may be larger."""
@@ -27,17 +30,29 @@ BYTES_MAX = 256 * 1024 * 1024
 _RESERVE_BYTES = 64 * 1024
 """Bytes that each caller may have, regardless of others."""
 
+_LEAST_BYTES = 1_024
+"""Bytes reserved at least: a call that changes something is not refused afterwards for its response."""
+
 _WAIT_S = 10.0
 _RETRY_MS = 1_000
+
+
+class Draft(NamedTuple):
+    """A response that is not built yet."""
+
+    size: int
+    """Bytes that it has at most."""
+    build: Callable[[], Any]
 
 
 class Reservation:
     """A reservation of bytes for one response."""
 
-    __slots__ = ("size",)
+    __slots__ = ("account", "size")
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.size = 0
 
 
 class Answers:
@@ -45,7 +60,7 @@ class Answers:
 
     def __init__(self) -> None:
         self._size = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiters = Waiters(self._has_room, self._is_within)
 
     @asynccontextmanager
     async def room(self, account: Account) -> AsyncIterator[Reservation]:
@@ -56,50 +71,83 @@ class Answers:
         RefusedError
             RATE_LIMITED, if the caller does not read its responses meanwhile.
         """
-        expected = account.answer_bytes
-        if not self._has_room(account, expected):
-            await self._wait(account, expected)
-        reservation = Reservation(0)
-        self.resize(account, reservation, expected)
+        reservation = Reservation(account)
         try:
+            await self._reserve(reservation, max(_LEAST_BYTES, account.answer_bytes))
             yield reservation
         finally:
-            self.resize(account, reservation, 0)
-            self._wake()
+            self._free(reservation, 0)
 
-    def resize(self, account: Account, reservation: Reservation, size: int) -> None:
-        """Set the size of a response in bytes."""
+    async def fit(self, reservation: Reservation, size: int) -> None:
+        """Wait for capacity for a response whose size is known, and reserve it.
+
+        Nothing is reserved while it waits, so that responses of one caller do not wait for each other.
+
+        Raises
+        ------
+        RefusedError
+            RATE_LIMITED, if the caller does not read its responses meanwhile.
+        """
+        if size > reservation.size:
+            self._resize(reservation, 0)
+            await self._reserve(reservation, size)
+
+    def settle(self, reservation: Reservation, size: int) -> None:
+        """Set the size of a response that is to be written.
+
+        Raises
+        ------
+        RefusedError
+            RATE_LIMITED, if it is larger than what is reserved, and there is no capacity for it.
+        """
+        if size <= reservation.size:
+            self._free(reservation, size)
+            return
+        self._resize(reservation, 0)
+        if not self._has_room(reservation.account, size):
+            raise _refusal(reservation.account)
+        self._resize(reservation, size)
+
+    async def _reserve(self, reservation: Reservation, size: int) -> None:
+        account = reservation.account
+        if account not in self._waiters and self._has_room(account, size):
+            self._resize(reservation, size)
+            return
+        self._waiters.wake((account,))
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                await self._waiters.wait(account, size, partial(self._resize, reservation, size))
+        except TimeoutError:
+            raise _refusal(account) from None
+
+    def _free(self, reservation: Reservation, size: int) -> None:
+        """Reduce a reservation."""
+        self._resize(reservation, size)
+        if self._waiters:
+            self._waiters.wake((reservation.account,))
+
+    def _resize(self, reservation: Reservation, size: int) -> None:
         more = size - reservation.size
         reservation.size = size
-        account.unread_bytes += more
+        reservation.account.unread_bytes += more
         self._size += more
 
     def _has_room(self, account: Account, size: int) -> bool:
+        is_free = self._size + size <= BYTES_MAX
         if account.unread_bytes == 0:
-            return self._size + size <= BYTES_MAX or size <= _RESERVE_BYTES
-        is_within = account.unread_bytes + size <= CALLER_BYTES_MAX * account.weight
-        return is_within and self._size + size <= BYTES_MAX
+            return is_free or size <= _RESERVE_BYTES
+        return is_free and self._is_within(account, size)
 
-    async def _wait(self, account: Account, size: int) -> None:
-        loop = asyncio.get_running_loop()
-        end_s = loop.time() + _WAIT_S
-        while not self._has_room(account, size):
-            future: asyncio.Future[None] = loop.create_future()
-            self._waiting.append(future)
-            try:
-                async with asyncio.timeout_at(end_s):
-                    await future
-            except TimeoutError:
-                raise RefusedError(
-                    Reason.RATE_LIMITED,
-                    "answers",
-                    f"{account.unread_bytes} bytes that are not read",
-                    f"at most {CALLER_BYTES_MAX * account.weight:.0f} bytes",
-                    retry_after_ms=_RETRY_MS,
-                ) from None
+    def _is_within(self, account: Account, size: int) -> bool:
+        unread_bytes = account.unread_bytes
+        return unread_bytes == 0 or unread_bytes + size <= CALLER_BYTES_MAX * account.weight
 
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, deque()
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
+
+def _refusal(account: Account) -> RefusedError:
+    return RefusedError(
+        Reason.RATE_LIMITED,
+        "answers",
+        f"{account.unread_bytes} bytes that are not read",
+        f"at most {CALLER_BYTES_MAX * account.weight:.0f} bytes",
+        retry_after_ms=_RETRY_MS,
+    )

@@ -23,6 +23,7 @@ from nearcast.wire import objects
 from nearcast.wire.specs import write_bound
 from safe_region.earth.frame import Frame
 from safe_region.earth.ground import ground_distance_m
+from safe_region.earth.shapes import Polygon
 from server import command as c
 from server import session as s
 from server.commands.validation import check_count
@@ -34,6 +35,13 @@ from server.transport.specs import score, spec_from
 
 _OBJECTS_AT_ONCE = 32
 """Objects to convert at a time. With areas of 64 corners, the maximum, they take half a millisecond."""
+
+_NUMBERS_BYTES = 256
+"""Bytes of a match at most, without texts, payload and corners of its object."""
+_KEYWORD_BYTES, _CHARACTER_BYTES = 4, 4
+"""Bytes of a keyword at most, and of each character in UTF-8."""
+_CORNER_BYTES, _RING_CORNERS = 20, 1
+"""Bytes of a corner, and how many corners the head of a ring equals at most."""
 
 _Placed = device_service_pb2.Hello | device_service_pb2.Subscribe
 
@@ -196,6 +204,21 @@ def delta_message(versioned: s.VersionedDelta) -> subscriptions_pb2.Delta:
 
 _CAUSES = {cause: cast("subscriptions_pb2.Cause", int(cause)) for cause in Cause}
 _DROP_REASONS = {reason: cast("subscriptions_pb2.DropReason", int(reason)) for reason in DropReason}
+
+
+def search_bytes_max(ranked: list[Ranked]) -> int:
+    """Return how many bytes the response to a search has at most, without building it."""
+    return _NUMBERS_BYTES + sum(_NUMBERS_BYTES + _texts_bytes_max(found.item) for found in ranked)
+
+
+def _texts_bytes_max(item: LiveObject) -> int:
+    """Return how many bytes the fields of an object that are no numbers have at most."""
+    characters = len(item.key) + sum(map(len, item.keywords))
+    corners = 0
+    if isinstance(item.area, Polygon):
+        corners = sum(_RING_CORNERS + len(ring) for ring in (item.area.outer, *item.area.holes))
+    names_bytes = _CHARACTER_BYTES * characters + _KEYWORD_BYTES * len(item.keywords)
+    return len(item.payload) + names_bytes + _CORNER_BYTES * corners
 
 
 def search_message(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine
+from functools import partial
 from typing import Any
 
 import grpc
@@ -22,6 +23,7 @@ from server.runtime.lifecycle import ServerState
 from server.session import GoAway, Outbox, RefusedCommand, Rejection, VersionedDelta
 from server.transport import converters
 from server.transport.admission import Admission, Context
+from server.transport.answers import Draft
 from server.transport.authentication import principal
 from server.transport.event_encoder import EventEncoder
 from server.transport.first_message import FirstMessages
@@ -93,7 +95,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
 
     async def Search(  # noqa: N802
         self, request: device_service_pb2.SearchRequest, _context: Context
-    ) -> device_service_pb2.SearchResponse:
+    ) -> Draft:
         """Evaluate a subscription once."""
         self._admission.require_serving()
         caller = principal()
@@ -103,7 +105,9 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
                 request.position, "position", present=request.HasField("position")
             )
         ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, caller))
-        return converters.search_message(spec, ranked, self._coordinator.frame, (lon, lat), now_ms)
+        place, frame = (lon, lat), self._coordinator.frame
+        build = partial(converters.search_message, spec, ranked, frame, place, now_ms)
+        return Draft(converters.search_bytes_max(ranked), build)
 
     async def ForgetDevice(  # noqa: N802
         self, request: device_service_pb2.ForgetDeviceRequest, _context: Context

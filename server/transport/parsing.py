@@ -25,7 +25,7 @@ from identity.quotas import UNLIMITED, Account
 from nearcast.errors import RefusedError
 from server.limits import Limits
 from server.transport.admission import Admission, Context
-from server.transport.answers import Answers
+from server.transport.answers import Answers, Draft, Reservation
 from server.transport.authentication import OPEN, SERVICES, principal
 from server.transport.first_message import FirstMessages
 from server.transport.wire_walk import (
@@ -159,22 +159,36 @@ class Parsing(grpc.aio.ServerInterceptor):
             except RefusedError as error:
                 self._admission.refuse(context, error)
                 return
+            data = b""
             try:
                 request = await self._first(context, is_open=is_open)
                 async with self._answers.room(account) as room:
-                    data = serialize(await act(request, context))
+                    data = await self._serialized(await act(request, context), serialize, room)
                     account.answer_bytes = len(data)
-                    self._answers.resize(account, room, len(data))
+                    self._answers.settle(room, len(data))
                     await context.write(data)
             except RefusedError as error:
                 self._admission.refuse(context, error)
             except asyncio.CancelledError:
-                self._admission.suspect_cancelled(account.answer_bytes)
+                self._admission.suspect_cancelled(len(data))
                 raise
             finally:
                 account.end_call()
 
         return answer
+
+    async def _serialized(
+        self,
+        response: Any,  # noqa: ANN401
+        serialize: Callable[[Any], bytes],
+        room: Reservation,
+    ) -> bytes:
+        """Return the bytes of a response; a draft is built when there is capacity for it."""
+        if not isinstance(response, Draft):
+            return serialize(response)
+        await self._answers.fit(room, response.size)
+        with self._admission.charging(room.account):
+            return serialize(response.build())
 
     async def _first(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401
         """Return the request of a call. Raises RefusedError if there is none."""

@@ -224,23 +224,34 @@ class _Driver:
     def _respond(self) -> None:
         """Reserve bytes for a response as large as the caller's last one, then say how large it is."""
         key, account, expected = self._caller()
-        account.answer_bytes = size = _SIZES[self._choices.below(len(_SIZES))]
-        used = sum(one.unread_bytes for one in self._models.values())
-        if expected.unread_bytes:
-            most = _CALLER_BYTES_MAX * key[2].weight
-            has_room = expected.unread_bytes + size <= most and used + size <= _BYTES_MAX
-        else:
-            has_room = used + size <= _BYTES_MAX or size <= answers._RESERVE_BYTES
+        account.answer_bytes = self._some_size()
+        size = max(answers._LEAST_BYTES, account.answer_bytes)
+        has_room = self._has_room(key, expected, size)
         assert self._answers._has_room(account, size) is has_room
         if not has_room:
             return
         room = self._answers.room(account)
         reservation = _at_once(room.__aenter__())
         assert reservation.size == size
-        found = _SIZES[self._choices.below(len(_SIZES))]
-        self._answers.resize(account, reservation, found)
+        found = self._some_size()
+        if found > size and not self._has_room(key, expected, found):
+            assert _is_refused(lambda: self._answers.settle(reservation, found), "answers")
+            _at_once(room.__aexit__(None, None, None))
+            return
+        self._answers.settle(reservation, found)
         expected.unread_bytes += found
         self._rooms.append((key, room, reservation))
+
+    def _some_size(self) -> int:
+        return _SIZES[self._choices.below(len(_SIZES))]
+
+    def _has_room(self, key: Key, expected: model.Account, size: int) -> bool:
+        """Return whether a caller may have a response of this size."""
+        used = sum(one.unread_bytes for one in self._models.values())
+        if not expected.unread_bytes:
+            return used + size <= _BYTES_MAX or size <= answers._RESERVE_BYTES
+        most = _CALLER_BYTES_MAX * key[2].weight
+        return expected.unread_bytes + size <= most and used + size <= _BYTES_MAX
 
     def _write(self) -> None:
         """Let a response be written: its bytes are free."""

@@ -71,6 +71,30 @@ async def test_a_caller_that_reads_no_responses_gets_no_more_and_others_are_not_
     assert len(device_service_pb2.SearchResponse.FromString(await again.read()).matches) == 20
 
 
+async def test_calls_at_once_get_no_more_than_one_after_the_other(full_city, monkeypatch):
+    """The caller's last response is small, so nothing is known of the size of the next ones."""
+    monkeypatch.setattr(answers, "_WAIT_S", 20.0)
+    who = token("evil", "device")
+    small = device_service_pb2.SearchRequest(spec=a_spec(k=1), position=HERE)
+    await full_city.devices.Search(small, metadata=bearer(who))
+    execute, all_wait = full_city.server.command_loop.execute, asyncio.Barrier(8)
+
+    async def execute_together(command):
+        await all_wait.wait()
+        return await execute(command)
+
+    monkeypatch.setattr(full_city.server.command_loop, "execute", execute_together)
+    calls = await asyncio.gather(*(requested(full_city, who) for _ in range(8)))
+    account = await account_of(full_city, "evil", lambda one: one.unread_bytes > ANSWER_BYTES)
+    for _ in range(50):
+        assert account.unread_bytes <= answers.CALLER_BYTES_MAX
+        await asyncio.sleep(0.01)
+    responses = await asyncio.gather(*(call.read() for call in calls))
+    found = [len(device_service_pb2.SearchResponse.FromString(one).matches) for one in responses]
+    assert found == [20] * 8
+    await account_of(full_city, "evil", lambda one: one.unread_bytes == 0)
+
+
 async def is_refused(call):
     try:
         async with asyncio.timeout(1.0):
