@@ -69,7 +69,7 @@ class Admission:
         require_serving(self._command_loop.state)
 
     def suspect_cancelled(self, size: int) -> None:
-        """Record a cancelled call, which leaves cycles, and the possible size of its response."""
+        """Record a cancelled call, which leaves cycles, and the size of its response, which they keep."""
         self._command_loop.gc_control.suspect(1 + size // _BYTES_PER_WEIGHT)
 
     def charging(self, account: Account) -> Charging:

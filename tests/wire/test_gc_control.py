@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import itertools
 import weakref
 
 import grpc
@@ -87,6 +89,63 @@ def test_objects_set_aside_are_collected_when_their_weight_is_reached(gc_control
     gc_control.suspect(weight)
     gc_control.rest()
     assert ring() is None
+
+
+def test_all_objects_are_collected_in_a_hundredth_of_the_time_at_most(restored, monkeypatch):  # noqa: ARG001
+    monkeypatch.setattr(module, "_WEIGHT_MAX", 10)
+    clock = Clock()
+    gc_control = GcControl(clock)
+    gc_control.take_over()
+    collections = []
+    for _ in range(250):
+        ring = dropped_ring()
+        gc_control.rest()  # which sets it aside
+        gc_control.suspect(10)
+        gc_control.rest()
+        collections += [clock.now_s] * (ring() is None)
+        clock.now_s += 1.0
+    times = [later - earlier for earlier, later in itertools.pairwise(collections)]
+    assert len(times) >= 3
+    assert min(times) >= 100 * Clock.STEP_S
+
+
+class Clock:
+    """A clock that goes on whenever it is read, so that everything takes time."""
+
+    STEP_S = 1.0
+
+    def __init__(self):
+        self.now_s = 1_000.0
+
+    def __call__(self):
+        self.now_s += self.STEP_S
+        return self.now_s
+
+
+async def test_a_cancelled_call_without_a_response_has_no_weight(monkeypatch):
+    weights = []
+    monkeypatch.setattr(GcControl, "suspect", lambda _, weight=1: weights.append(weight))
+    async with (
+        serving(settings()) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        control = control_service_pb2_grpc.ControlServiceStub(channel)
+        entered, stays = asyncio.Event(), asyncio.Event()
+
+        async def execute(_command):
+            entered.set()
+            await stays.wait()
+
+        monkeypatch.setattr(server.command_loop, "execute", execute)
+        call = control.Sync(control_service_pb2.SyncRequest())
+        call.add_done_callback(lambda _: None)
+        await entered.wait()
+        before = len(weights)
+        call.cancel()
+        async with asyncio.timeout(20.0):
+            while len(weights) == before:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
+        assert max(weights) == 1
 
 
 @pytest.mark.usefixtures("restored")
