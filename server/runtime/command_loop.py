@@ -33,10 +33,11 @@ from server.object_traces import ObjectTraces
 from server.runtime.batcher import Batcher
 from server.runtime.charges import Charges
 from server.runtime.command_queue import CommandQueue, Entry, principal_of
-from server.runtime.fair_shares import FairShares
+from server.runtime.fair_shares import FairShares, Lane
 from server.runtime.gc_control import GcControl
 from server.runtime.lifecycle import ServerState, require_serving
 from server.runtime.retention import Retention, StoreRetention
+from server.runtime.waiters import Waiters
 from server.store import SqliteStore
 from server.store.mutations import Mutation
 
@@ -131,10 +132,15 @@ class CommandLoop:
             coordinator.limits.queue_max,
             self._costs.of,
             self.charges.taken_on,
-            self.fair_shares.taken,
+            self._taken,
         )
         self._arrived = asyncio.Event()
-        self._room = asyncio.Event()
+        self._waiters = Waiters(
+            lambda account, _: self._queue.has_room(account),
+            lambda account, _: self._queue.is_within_bound(account),
+        )
+        self._freed: dict[Account, None] = {}
+        # Callers whose commands were taken while tasks wait for capacity.
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
         self.batcher = Batcher(coordinator, self._queue, self._let_in, self._costs, self.charges)
         self.gc_control = GcControl()
@@ -197,10 +203,10 @@ class CommandLoop:
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
         account = principal_of(command).account
-        while not self._queue.has_room(account):
-            self._room.clear()
-            await self._room.wait()  # until commands of any caller were taken
-        self._enqueue(command, future)
+        if self._queue.has_room(account):
+            self._enqueue(command, future)
+        else:
+            await self._waiters.wait(account, 1, lambda: self._enqueue(command, future))
 
     def _enqueue(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
         if self._queue.put(command, future):
@@ -482,9 +488,17 @@ class CommandLoop:
         if not self._has_ended:
             await done
 
+    def _taken(self, lane: Lane, entries: Sequence[Entry]) -> None:
+        """Record that commands were taken from the queue."""
+        self.fair_shares.taken(lane, entries)
+        if self._waiters:
+            self._freed.update((entry.account, None) for entry in entries)
+
     def _let_in(self) -> None:
-        """Wake the callers that wait for capacity."""
-        self._room.set()
+        """Put commands into the queue that wait for capacity."""
+        if self._freed:
+            freed, self._freed = self._freed, {}
+            self._waiters.wake(freed)
 
     async def _clean(self, until_ms: int | None = None) -> None:
         try:

@@ -150,6 +150,12 @@ class CommandQueue:
         count = len(self._durable.of(account)) + len(self.volatile.of(account))
         return count < (_RESERVE if is_full else CALLER_MAX)
 
+    def is_within_bound(self, account: Account) -> bool:
+        """Return whether a caller may add a command unless the queue of all callers is full."""
+        if not account.is_limited:
+            return True
+        return len(self._durable.of(account)) + len(self.volatile.of(account)) < CALLER_MAX
+
     @property
     def volatile_count(self) -> int:
         """The number of commands that wait in the volatile lane."""

@@ -17,6 +17,7 @@ from server.errors import StoreError
 from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
+from server.runtime.command_queue import CommandQueue
 from server.session import Outbox, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from tests.support.full_disk import full_disk
@@ -676,3 +677,43 @@ async def test_a_publication_is_processed_in_slices_between_which_others_continu
     live = list(held.coordinator.matching.objects)
     assert not set(ids) & set(live)
     assert set(again) <= set(live)
+
+
+async def test_who_waits_for_capacity_is_let_in_in_order_and_once(command_loop, monkeypatch):
+    """A thousand wait, and 50 commands fit: no task is woken for which there is no capacity."""
+    questions, has_room = [], CommandQueue.has_room
+    monkeypatch.setattr(
+        CommandQueue, "has_room", lambda *asked: questions.append(asked) or has_room(*asked)
+    )
+    held = HeldCommits(command_loop.store)
+    first = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
+    await held.begun()
+    waiting = [asyncio.create_task(command_loop.submit(c.Retract((1_000 + i,)))) for i in range(1_050)]
+    await asyncio.sleep(0)
+    assert command_loop.waiting_count == 50
+    assert sum(one.done() for one in waiting) == 50
+    held.go_on.set()
+    await first
+    async with asyncio.timeout(20):
+        answers = [await one for one in waiting]
+        found = await asyncio.gather(*answers, return_exceptions=True)
+    assert {one.reason for one in found} == {Reason.UNKNOWN_OBJECT}
+    assert command_loop.accepted_count == 1_051
+    assert len(questions) < 3_000
+
+
+async def test_a_task_that_no_longer_waits_for_capacity_submits_nothing(command_loop):
+    held = HeldCommits(command_loop.store)
+    first = asyncio.create_task(command_loop.execute(c.Publish((an_object(),))))
+    await held.begun()
+    waiting = [asyncio.create_task(command_loop.submit(c.Retract((1_000 + i,)))) for i in range(60)]
+    await asyncio.sleep(0)
+    for one in waiting[50:55]:
+        one.cancel()
+    held.go_on.set()
+    await first
+    async with asyncio.timeout(20):
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        answers = [one for one in found if not isinstance(one, asyncio.CancelledError)]
+        await asyncio.gather(*answers, return_exceptions=True)
+    assert command_loop.accepted_count == 56
