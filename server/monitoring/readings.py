@@ -76,17 +76,21 @@ class Readings:
         self._files = (store, store.with_name(f"{store.name}-wal"))
         self.accounts = accounts
 
-    def read(self) -> Reading:
-        """Return a reading, in any state of the server."""
+    def read(self, tenant: str = DEFAULT_TENANT) -> Reading:
+        """Return a reading, in any state of the server.
+
+        Parameters
+        ----------
+        tenant
+            Whose operator reads. Another one than the default one gets its own gauges only, in O(1).
+        """
         coordinator, state = self._coordinator, self._command_loop.state
+        time_ms = 0 if state is ServerState.RECOVERING else coordinator.matching.now_ms
+        if tenant != DEFAULT_TENANT:
+            return Reading(state, time_ms, coordinator.gauges_of(tenant), {}, {})
         counters = coordinator.counters
-        return Reading(
-            state,
-            0 if state is ServerState.RECOVERING else coordinator.matching.now_ms,
-            self._gauges(),
-            counters.named(),
-            counters.measures.named() | {"silence_ms": self._silence()},
-        )
+        measures = counters.measures.named() | {"silence_ms": self._silence()}
+        return Reading(state, time_ms, self._gauges(), counters.named(), measures)
 
     def most(self, tenant: str) -> list[Usage]:
         """Return the callers that have used most of the event loop's time lately, largest first.

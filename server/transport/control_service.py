@@ -70,23 +70,21 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         self, _request: control_service_pb2.StatusRequest, _context: Context
     ) -> control_service_pb2.StatusResponse:
         """Return gauges, counters, limits and callers, in any state of the server."""
-        reading = self._readings.read()
-        limits = self._command_loop.coordinator.limits
-        caller = principal()
-        if caller.tenant != DEFAULT_TENANT:
-            gauges = self._command_loop.coordinator.gauges_of(caller.tenant)
-            reading = reading._replace(gauges=gauges, counters={}, measures={})
-        return control_service_pb2.StatusResponse(
-            state=control_service_pb2.ServerState.Name(int(reading.state)),
-            time_ms=reading.time_ms,
-            gauges=reading.gauges,
-            counters=reading.counters,
-            limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
-            distributions={name: _distribution(one) for name, one in reading.measures.items()},
-            callers=[_usage(one) for one in self._readings.most(caller.tenant)],
-            nodes=self._nodes(caller),
-            log_streams=await self._log_streams(caller),
-        )
+        limits, caller = self._command_loop.coordinator.limits, principal()
+        log_streams = await self._log_streams(caller)
+        with self._admission.charging(caller.account):
+            reading = self._readings.read(caller.tenant)
+            return control_service_pb2.StatusResponse(
+                state=control_service_pb2.ServerState.Name(int(reading.state)),
+                time_ms=reading.time_ms,
+                gauges=reading.gauges,
+                counters=reading.counters,
+                limits={one.name: float(getattr(limits, one.name)) for one in fields(limits)},
+                distributions={name: _distribution(one) for name, one in reading.measures.items()},
+                callers=[_usage(one) for one in self._readings.most(caller.tenant)],
+                nodes=self._nodes(caller),
+                log_streams=log_streams,
+            )
 
     def _nodes(self, caller: Principal) -> list[control_service_pb2.ClusterNode]:
         """Return the nodes of the cluster."""
@@ -130,7 +128,8 @@ class ControlServicer(control_service_pb2_grpc.ControlServiceServicer):
         if isinstance(found, InspectedDevice) and found.silent_ms is None:
             seen_ms = await self._command_loop.last_seen_ms(found.device_id)
             found = found._replace(silent_ms=max(0, time_ms - (seen_ms or time_ms)))
-        return inspect_message(found, time_ms)
+        with self._admission.charging(caller.account):
+            return inspect_message(found, time_ms)
 
     async def Watch(  # noqa: N802
         self,

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from unittest.mock import Mock
+
+import pytest
 
 from nearcast.v1 import (
     control_service_pb2,
     device_service_pb2,
     publisher_service_pb2,
 )
+from server.monitoring.readings import Readings
 from tests.support.identity import bearer, token
 from tests.wire.city import attach, publish, reason_of, refused
 from tests.wire.test_bad_input import HERE, a_spec, an_object, subscribe
+from tests.wire.test_unread import SEARCH, account_of
 
 Request = device_service_pb2.AttachRequest
 
@@ -93,6 +98,24 @@ async def test_an_operator_sees_its_own_tenant(city):
     assert found.gauges["objects"] == 1
     assert found.counters["hellos"] == 1
     stream.cancel()
+
+
+async def test_the_status_of_another_tenant_reads_no_streams(city, monkeypatch):
+    ask = control_service_pb2.StatusRequest()
+    monkeypatch.setattr(Readings, "_gauges", Mock(side_effect=AssertionError("everything is read")))
+    found = await city.control.Status(ask, metadata=bearer(token("ops", "operator", tenant="acme")))
+    assert set(found.gauges) == {"objects", "subscriptions"}
+
+
+@pytest.mark.parametrize("tenant", ["acme", ""])
+async def test_the_status_costs_its_operator(city, tenant):
+    who = bearer(token("ops", "operator", tenant=tenant))
+    open_call = city.channel.stream_stream(SEARCH)(metadata=who)
+    account = await account_of(city, "ops", lambda one: one.call_count == 1)
+    assert account.used_us == 0.0
+    await city.control.Status(control_service_pb2.StatusRequest(), metadata=who)
+    assert account.used_us > 0.0
+    open_call.cancel()
 
 
 async def test_windows_of_so_many_objects_are_refused_where_tenants_share_the_numbers(city):
