@@ -20,11 +20,14 @@ _LOOK_S = 86_400.0
 
 @contextmanager
 def ending(
-    principal: Principal, announce: Callable[[RefusedError], None], end: Callable[[], object]
+    principal: Principal,
+    announce: Callable[[RefusedError], None],
+    end: Callable[[], object],
+    patience: int = 1,
 ) -> Iterator[None]:
     """Announce the end of a stream when the token of its caller expires, if the block has not ended.
 
-    `end` is called a few seconds later: by then the client should have half-closed.
+    `end` is called `patience` times five seconds later: by then the client should have half-closed.
     """
     if principal.expires_s == float("inf"):
         yield
@@ -37,7 +40,7 @@ def ending(
         left_s = principal.expires_s - time.time()
         if left_s <= 0.0:
             announce(expired())
-            timer = loop.call_later(_HALF_CLOSE_S, end)
+            timer = loop.call_later(patience * _HALF_CLOSE_S, end)
         else:
             timer = loop.call_later(min(left_s, _LOOK_S), look)
 

@@ -40,6 +40,12 @@ from server.transport.wire_walk import (
 _SMALL_BYTES = 1_024
 """A message up to this size is parsed within microseconds, which the cost of its command includes."""
 
+_OWN_PATIENCE = 2
+"""Our services end their streams themselves; a stream whose client does not read is cancelled later."""
+
+Carry = Callable[[Account, Any, Context], Awaitable[None]]
+Handler = Callable[[Any, Context], Awaitable[None]]
+
 
 class _Parsed:
     """The requests of a stream; raises the refusal of one that cannot be parsed.
@@ -197,7 +203,7 @@ class Parsing(grpc.aio.ServerInterceptor):
             raise request
         return request
 
-    def _watching(self, act: Callable[[Any, Context], Awaitable[None]]) -> Any:  # noqa: ANN401
+    def _watching(self, act: Handler) -> Handler:
         """Return the handler of a method with one request and many responses."""
 
         async def carry(_account: Account, _requests: object, context: Context) -> None:
@@ -205,24 +211,35 @@ class Parsing(grpc.aio.ServerInterceptor):
 
         return self._foreign(carry)
 
-    def _foreign(
-        self, carry: Callable[[Account, Any, Context], Awaitable[None]]
-    ) -> Callable[[Any, Context], Awaitable[None]]:
-        """Return a handler that counts a stream of a library's service as its caller's.
+    def _foreign(self, carry: Carry) -> Handler:
+        """Return a handler that counts a stream of a library's service as its caller's."""
 
-        The stream also ends with the token with which it started.
+        async def counted(account: Account, requests: Any, context: Context) -> None:  # noqa: ANN401
+            account.begin_stream()
+            try:
+                await carry(account, requests, context)
+            finally:
+                account.end_stream()
+
+        return self._ending(counted)
+
+    def _ending(self, carry: Carry, patience: int = 1) -> Handler:
+        """Return a handler whose stream ends with the token with which it started, read or not.
+
+        Parameters
+        ----------
+        carry
+            Serves the stream.
+        patience
+            How many times five seconds after the token the stream is cancelled.
         """
 
         async def answer(requests: object, context: Context) -> None:
             caller, task = principal(), asyncio.current_task()
             ended: list[RefusedError] = []
             try:
-                caller.account.begin_stream()
-            except RefusedError as error:
-                self._admission.refuse(context, error)
-                return
-            try:
-                with ending(caller, ended.append, task.cancel if task else _nobody):
+                cancel = task.cancel if task else _nobody
+                with ending(caller, ended.append, cancel, patience):
                     await carry(caller.account, requests, context)
             except RefusedError as error:
                 self._admission.refuse(context, error)
@@ -230,8 +247,6 @@ class Parsing(grpc.aio.ServerInterceptor):
                 if not ended or (task is not None and task.uncancel()):
                     raise
                 self._admission.refuse(context, ended[0])
-            finally:
-                caller.account.end_stream()
 
         return answer
 
@@ -248,23 +263,18 @@ class Parsing(grpc.aio.ServerInterceptor):
 
     def _yielding(
         self, act: Callable[[Any, Context], AsyncGenerator[Any, None]], *, is_foreign: bool
-    ) -> Any:  # noqa: ANN401
+    ) -> Handler:
         """Return the handler of a method with many requests and many responses."""
 
-        async def answer(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
-            try:
-                async with aclosing(act(_Parsed(requests), context)) as answers:
-                    async for response in answers:
-                        yield response
-            except RefusedError as error:
-                self._admission.refuse(context, error)
-
         async def carry(account: Account, requests: AsyncIterator[Any], context: Context) -> None:
-            async with aclosing(act(_paced(_Parsed(requests), account), context)) as answers:
+            parsed: AsyncIterator[Any] = _Parsed(requests)
+            if is_foreign:
+                parsed = _paced(parsed, account)
+            async with aclosing(act(parsed, context)) as answers:
                 async for response in answers:
                     await context.write(response)
 
-        return self._foreign(carry) if is_foreign else answer
+        return self._foreign(carry) if is_foreign else self._ending(carry, _OWN_PATIENCE)
 
 
 async def _paced(requests: AsyncIterator[Any], account: Account) -> AsyncIterator[Any]:

@@ -196,4 +196,4 @@ def _require_room(count: int, count_max: int, whose: str) -> None:
 
 
 def _nobody() -> None:
-    """Do nothing: a stream whose token has expired ends with its next frame."""
+    """Do nothing: a stream whose token has expired ends with its next frame, if its client reads."""
