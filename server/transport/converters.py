@@ -38,10 +38,8 @@ _OBJECTS_AT_ONCE = 32
 
 _NUMBERS_BYTES = 256
 """Bytes of a match at most, without texts, payload and corners of its object."""
-_KEYWORD_BYTES, _CHARACTER_BYTES = 4, 4
-"""Bytes of a keyword at most, and of each character in UTF-8."""
-_CORNER_BYTES, _RING_CORNERS = 20, 1
-"""Bytes of a corner, and how many corners the head of a ring equals at most."""
+_KEYWORD_BYTES, _CHARACTER_BYTES, _CORNER_BYTES = 4, 4, 20
+"""Bytes at most of a keyword without its characters, of a character in UTF-8, and of a corner."""
 
 _Placed = device_service_pb2.Hello | device_service_pb2.Subscribe
 
@@ -214,9 +212,7 @@ def search_bytes_max(ranked: list[Ranked]) -> int:
 def _texts_bytes_max(item: LiveObject) -> int:
     """Return how many bytes the fields of an object that are no numbers have at most."""
     characters = len(item.key) + sum(map(len, item.keywords))
-    corners = 0
-    if isinstance(item.area, Polygon):
-        corners = sum(_RING_CORNERS + len(ring) for ring in (item.area.outer, *item.area.holes))
+    corners = len(item.area.outer) if isinstance(item.area, Polygon) else 0
     names_bytes = _CHARACTER_BYTES * characters + _KEYWORD_BYTES * len(item.keywords)
     return len(item.payload) + names_bytes + _CORNER_BYTES * corners
 

@@ -14,6 +14,8 @@ from safe_region.earth.frame import Area, Frame, Point
 from safe_region.earth.shapes import Bounds, Circle, Polygon, Rectangle
 from safe_region.regions.region import RegionMode
 from safe_region.scoring.formulas import Similarity
+from server.core.matching_service import Ranked
+from server.transport import converters
 from server.transport.specs import spec_from as spec_for_server
 
 TRIANGLE = ((14.1, 35.1), (14.2, 35.1), (14.1, 35.2))
@@ -118,3 +120,18 @@ def test_durations_of_refusals_are_in_seconds_for_apps():
     )
     found = errors.refusal_from(message)
     assert str(found) == "objects[0].ttl_s is 0, must be 0.001 to 2 seconds"
+
+
+@pytest.mark.parametrize("text", ["k", "\N{GRINNING FACE}" * 64])
+@pytest.mark.parametrize("area", [None, Bounds(14.1, 35.1, 14.2, 35.3), Polygon(TRIANGLE * 20)], ids=str)
+def test_a_search_response_is_no_larger_than_it_was_expected_to_be(text, area):
+    """All numbers are as long as they can be."""
+    keywords = tuple(f"{text}{i}" for i in range(64))
+    item = canonical.LiveObject(
+        2**62, 14.123, 35.123, Point(1.1, 2.2), keywords, 2**62, 2**62, bytes(16_384), text * 2, area
+    )
+    ranked = [Ranked(item, 1.1, 1.1)] * 3
+    frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
+    message = converters.search_message(TOP_K, ranked, frame, (14.5, 35.5), 2**62)
+    expected = converters.search_bytes_max(ranked)
+    assert 0.5 * expected < message.ByteSize() <= expected
