@@ -33,6 +33,9 @@ Progress = Callable[[str, int, int], None]
 _SLICE = 10_000
 _PROBLEMS_MAX = 100
 """Maximum number of problems that are reported."""
+_REQUIRED = (schema.META_AREA, schema.META_TIME, schema.META_NEXT_ID)
+"""Settings that every store has."""
+
 _LAST_SEEN = "SELECT DISTINCT device_id, last_seen_ms, last_seen_checksum FROM subscriptions"
 
 
@@ -75,7 +78,7 @@ def problems(database: sqlite3.Connection, path: str, progress: Progress) -> lis
             )
         opening.require_tables(database, path)
         database.execute("BEGIN")  # one snapshot
-        for problem in _all(database, path, progress):
+        for problem in _all(database, progress):
             found.append(problem)
             if len(found) >= _PROBLEMS_MAX:
                 break
@@ -92,25 +95,17 @@ def file_problems(database: sqlite3.Connection) -> Iterator[str]:
             yield f"the file is damaged: {problem}"
 
 
-def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterator[str]:
+def _all(database: sqlite3.Connection, progress: Progress) -> Iterator[str]:
     progress("file", 0, 1)
     yield from file_problems(database)
     progress("file", 1, 1)
-    settings = {}
-    for name in (schema.META_AREA, schema.META_TIME, schema.META_NEXT_ID):
-        try:
-            settings[name] = json.loads(opening.meta(database, path, name))
-        except (StoreError, ValueError) as error:
-            yield str(error)
-    area, time_ms, next_id = (
-        settings.get(name, default)
-        for name, default in (
-            (schema.META_AREA, [-180, -90, 180, 90]),
-            (schema.META_TIME, 2**63),
-            (schema.META_NEXT_ID, 2**63),
-        )
-    )
-    wrong = _ObjectRules(Area(*area), time_ms, next_id)
+    found = list(reading.settings(database))
+    settings = {name: value for name, value, is_intact in found if is_intact}
+    yield from (f"{name} does not match its checksum" for name, _, is_intact in found if not is_intact)
+    yield from (f"it has no {name}" for name in _REQUIRED if name not in {one for one, _, _ in found})
+    area = Area(*json.loads(settings.get(schema.META_AREA, "[-180, -90, 180, 90]")))
+    time_ms, next_id = (int(settings.get(one, 2**63)) for one in (schema.META_TIME, schema.META_NEXT_ID))
+    wrong = _ObjectRules(area, time_ms, next_id)
     yield from _rows(database, "objects", reading.OBJECTS, object_checksum, wrong, progress)
     yield from _rows(
         database,
@@ -121,11 +116,21 @@ def _all(database: sqlite3.Connection, path: str, progress: Progress) -> Iterato
         progress,
     )
     yield from _rows(database, "sink", reading.SINK, sink_checksum, _sink_wrong, progress)
+    if schema.META_SINK in settings:
+        yield from _gap(database, int(settings[schema.META_SINK]))
     yield from _rows(database, "outcomes", reading.OUTCOMES, outcome_checksum, _outcome_wrong, progress)
     yield from _rows(database, "idf", reading.IDF, idf_checksum, _idf_wrong, progress)
     for device_id, last_seen_ms, checksum in database.execute(_LAST_SEEN):
         if last_seen_checksum(device_id, last_seen_ms) != checksum or last_seen_ms > time_ms:
             yield f"the last-seen time of device {device_id!r} does not match its checksum"
+
+
+def _gap(database: sqlite3.Connection, latest: int) -> Iterator[str]:
+    """Yield the gap in the numbers of the changes for the sink, if any."""
+    try:
+        reading.require_no_gap(database, latest)
+    except reading.Damage as damage:
+        yield str(damage)
 
 
 def _rows(

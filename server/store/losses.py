@@ -153,10 +153,9 @@ def _look_at_mark(losses: Losses) -> marks.Mark | None:
     with contextlib.closing(opening.connected(losses.path, read_only=True)) as database:
         try:
             store_id, commit_count = _counted(database, losses.path)
-        except (sqlite3.Error, UnicodeError) as error:
-            raise StoreError(
-                f"store {losses.path} is damaged: {reading.without_values(error)}; {reading.ADVICE}"
-            ) from error
+        except (sqlite3.Error, UnicodeError, reading.Damage) as error:
+            losses.add(reading.without_values(error), "whether the last commits are present is unknown")
+            return known
     mark_name = f"{losses.path}{files.MARK}"
     if commit_count and store_id != known.store_id:
         losses.add(f"{mark_name} belongs to another store", "another database was served here before")
@@ -170,13 +169,16 @@ def _look_at_mark(losses: Losses) -> marks.Mark | None:
 
 
 def _counted(database: sqlite3.Connection, path: str) -> tuple[str, int]:
-    """Return the id of a store and the number of its commits."""
+    """Return the id of a store and the number of its commits. Raises Damage if they are damaged."""
     (table_count,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if not table_count:
         return "", 0
     opening.require_store(database, path)
-    commit_count = opening.number(database, path, schema.META_COMMITS)
-    return (opening.meta(database, path, schema.META_STORE) if commit_count else ""), commit_count
+    commit_count = int(reading.setting(database, schema.META_COMMITS) or "0")
+    store_id = reading.setting(database, schema.META_STORE)
+    if commit_count and store_id is None:
+        raise reading.Damage(f"it has no {schema.META_STORE}")
+    return store_id or "", commit_count
 
 
 def _mark_of(losses: Losses) -> marks.Mark | None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import sqlite3
 from pathlib import Path
+from typing import TypeVar
 
 from safe_region.earth.frame import Area, Frame
 from server.errors import StoreError
@@ -28,6 +29,8 @@ _NONE = 0
 
 _FILE_BYTES_MIN = 512
 """Minimum size of a database: SQLite's smallest page."""
+
+_Default = TypeVar("_Default", str, None)
 
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 
@@ -183,9 +186,14 @@ def _number_from(database: sqlite3.Connection, path: str, known: Mark | None) ->
         store_id is not None and meta(database, path, schema.META_STORE) != known.store_id
     ):
         return
-    for name, least in ((schema.META_NEXT_ID, known.next_object_id), (schema.META_TIME, known.time_ms)):
-        if number(database, path, name) < least:
-            put_meta(database, name, str(least))
+    raise_number(database, path, schema.META_NEXT_ID, known.next_object_id)
+    raise_number(database, path, schema.META_TIME, known.time_ms)
+
+
+def raise_number(database: sqlite3.Connection, path: str, name: str, least: int) -> None:
+    """Write a setting that is a number, unless it is at least as large already."""
+    if number(database, path, name) < least:
+        put_meta(database, name, str(least))
 
 
 def _require_frame(database: sqlite3.Connection, path: str, frame: Frame) -> None:
@@ -210,13 +218,10 @@ def meta(database: sqlite3.Connection, path: str, name: str) -> str:
     StoreError
         If it does not exist, or is not as it was written.
     """
-    row = database.execute("SELECT value, checksum FROM meta WHERE name = ?", (name,)).fetchone()
-    if row is None:
+    value = meta_or(database, path, name, None)
+    if value is None:
         raise StoreError(f"store {path} is damaged: it has no {name}")
-    value, checksum = row
-    if checksums.meta_checksum(name, value) != checksum:
-        raise StoreError(f"store {path} is damaged: {name} does not match its checksum")
-    return str(value)
+    return value
 
 
 def number(database: sqlite3.Connection, path: str, name: str) -> int:
@@ -224,11 +229,13 @@ def number(database: sqlite3.Connection, path: str, name: str) -> int:
     return int(meta_or(database, path, name, "0"))
 
 
-def meta_or(database: sqlite3.Connection, path: str, name: str, default: str) -> str:
+def meta_or(database: sqlite3.Connection, path: str, name: str, default: _Default) -> str | _Default:
     """Return a setting, or what counts if it does not exist; see `meta`."""
-    if database.execute("SELECT 1 FROM meta WHERE name = ?", (name,)).fetchone() is None:
-        return default
-    return meta(database, path, name)
+    try:
+        value = reading.setting(database, name)
+    except reading.Damage as damage:
+        raise StoreError(f"store {path} is damaged: {damage}") from damage
+    return default if value is None else value
 
 
 def put_meta(database: sqlite3.Connection, name: str, value: str) -> None:

@@ -172,7 +172,7 @@ def _settings_of(database: sqlite3.Connection, prefix: str) -> dict[str, str]:
     require_settings(database)  # the query below would not find a damaged name
     return {
         name.removeprefix(prefix): value
-        for name, value, _ in database.execute(_SETTINGS)
+        for name, value, _ in settings(database)
         if name.startswith(prefix)
     }
 
@@ -311,11 +311,17 @@ def _require_seen(devices: Sequence[str], seen_ms: Sequence[int], checksums: Seq
 
 def require_sink(database: sqlite3.Connection, latest: int) -> None:
     """Verify that all changes for the sink up to the latest number are there."""
-    numbers: list[int] = []
-    for rows in slices(database, "sink", SINK, sink_checksum):
-        numbers += [row[1] for row in rows]
-    if numbers and numbers != list(range(numbers[0], latest + 1)):
-        raise Damage(f"sink has {len(numbers)} rows, not all of {numbers[0]} to {latest}")
+    for _ in slices(database, "sink", SINK, sink_checksum):
+        pass
+    require_no_gap(database, latest)
+
+
+def require_no_gap(database: sqlite3.Connection, latest: int) -> None:
+    """Verify that the numbers of the changes for the sink go up to the latest one without a gap."""
+    query = "SELECT count(*), min(number), max(number) FROM sink"
+    count, first, last = database.execute(query).fetchone()
+    if count and (last, count) != (latest, latest - first + 1):
+        raise Damage(f"sink has {count} rows, not all of {first} to {latest}")
 
 
 def verified(
@@ -341,10 +347,34 @@ def require_tables(database: sqlite3.Connection, tables: set[str]) -> None:
         raise Damage("its tables are not those of a store")
 
 
+def setting(database: sqlite3.Connection, name: str) -> str | None:
+    """Return a setting; None if it does not exist.
+
+    Raises
+    ------
+    Damage
+        If it is not as it was written.
+    """
+    query = "SELECT value, checksum FROM meta WHERE name = ?"
+    row = database.execute(query, (name,)).fetchone()
+    if row is None:
+        return None
+    value, checksum = row
+    if meta_checksum(name, value) != checksum:
+        raise Damage(f"{name} does not match its checksum")
+    return str(value)
+
+
+def settings(database: sqlite3.Connection) -> Iterator[tuple[str, str, bool]]:
+    """Yield name and value of all settings, and whether they are as they were written."""
+    for name, value, checksum in database.execute(_SETTINGS):
+        yield str(name), str(value), meta_checksum(str(name), str(value)) == checksum
+
+
 def require_settings(database: sqlite3.Connection) -> None:
     """Verify all settings."""
-    for name, value, checksum in database.execute(_SETTINGS):
-        if meta_checksum(name, value) != checksum:
+    for name, _, is_intact in settings(database):
+        if not is_intact:
             raise Damage(f"{name} does not match its checksum")
 
 

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 
 from safe_region.earth.frame import Frame
 from server.errors import StoreError
-from server.store import checking, files, opening, reading, schema
+from server.store import checking, files, numbers, opening, reading, schema
 from server.store.checksums import (
     idf_checksum,
     last_seen_checksum,
-    meta_checksum,
     object_checksum,
     outcome_checksum,
     sink_checksum,
@@ -67,6 +66,7 @@ _TABLES = (
     ),
     _Table("outcomes", "checksum, number, request_id, time_ms, reply", "number", outcome_checksum),
 )
+_UNKNOWN = "an unknown number of"
 _SUBSCRIPTIONS = (
     "checksum, device_id, subscription_id, kind, spec, name, last_seen_ms, last_seen_checksum"
 )
@@ -90,12 +90,14 @@ def existing(path: str, frame: Frame, *, accept_loss: bool) -> Mark | None:
         known = look(found)
         files.warn_if_open_to_others(path)
         if accept_loss and files.size_of(path):
-            salvage(found, frame)
+            salvage(found, frame, known)
     return known
 
 
-def salvage(losses: Losses, frame: Frame) -> None:
+def salvage(losses: Losses, frame: Frame, known: Mark | None) -> None:
     """Replace a damaged store with its intact rows; leave an intact store unchanged.
+
+    Where id, progress, next id or time of the store are damaged, those of its mark take their place.
 
     Raises
     ------
@@ -113,7 +115,7 @@ def salvage(losses: Losses, frame: Frame) -> None:
             part = f"{path}{_PART}"
             Path(part).unlink(missing_ok=True)
             files.create_private(part)
-            lost = _written(database, part, frame)
+            lost = _written(database, part, frame, known)
     except sqlite3.Error as error:
         raise StoreError(
             f"store {path} is damaged: {reading.without_values(error)}; no part of it can be read: "
@@ -124,20 +126,26 @@ def salvage(losses: Losses, frame: Frame) -> None:
     _exchange(path, part)
 
 
-def _written(damaged: sqlite3.Connection, part: str, frame: Frame) -> str:
+def _written(damaged: sqlite3.Connection, part: str, frame: Frame, known: Mark | None) -> str:
     """Write the intact rows into a new store; return a description of the lost ones."""
     damaged.text_factory = lambda data: data.decode("utf-8", "replace")
     lost = []
     with contextlib.closing(opening.connected(part)) as database:
         opening.prepare(database, part, frame)
         database.execute("BEGIN IMMEDIATE")
-        _write_settings(damaged, database)
-        now_ms = opening.number(database, part, schema.META_TIME)
+        if known is not None:
+            numbers.write_mark(database, known)
+        lost.append(("settings", _write_settings(damaged, database)))
+        has_latest = opening.number(database, part, schema.META_SINK) > 0
         for table in _TABLES:
             count = _write_table(database, table, _intact(damaged, table))
             lost.append((table.name, _count_of(damaged, table.name, count)))
+        numbers.raise_numbers(database, part)
+        now_ms = opening.number(database, part, schema.META_TIME)
         count = _write_subscriptions(database, _intact_subscriptions(damaged, now_ms))
         lost.append(("subscriptions", _count_of(damaged, "subscriptions", count)))
+        numbers.raise_numbers(database, part)
+        numbers.close_gaps(database, part, is_latest_lost=lost[0][1] != "0" and not has_latest)
         database.execute("COMMIT")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     named = [f"{count} rows of {name}" for name, count in lost if count != "0"]
@@ -151,14 +159,21 @@ def _count_of(damaged: sqlite3.Connection, table: str, kept: int) -> str:
         row = damaged.execute(query, (table,)).fetchone()
         return f"{max(0, int(row[0]) - kept):,}"
     except (sqlite3.Error, TypeError, ValueError):
-        return "an unknown number of"
+        return _UNKNOWN
 
 
-def _write_settings(damaged: sqlite3.Connection, database: sqlite3.Connection) -> None:
-    with contextlib.suppress(sqlite3.Error):
-        for name, value, checksum in damaged.execute("SELECT name, value, checksum FROM meta"):
-            if name != schema.META_AREA and meta_checksum(str(name), str(value)) == checksum:
-                opening.put_meta(database, str(name), str(value))
+def _write_settings(damaged: sqlite3.Connection, database: sqlite3.Connection) -> str:
+    """Write the intact settings; return how many are lost, as far as that is known."""
+    lost_count = 0
+    try:
+        for name, value, is_intact in reading.settings(damaged):
+            if not is_intact:
+                lost_count += 1
+            elif name != schema.META_AREA:
+                opening.put_meta(database, name, value)
+    except sqlite3.Error:
+        return _UNKNOWN
+    return str(lost_count)
 
 
 def _write_table(database: sqlite3.Connection, table: _Table, rows: Iterator[Row]) -> int:

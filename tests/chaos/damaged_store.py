@@ -36,6 +36,7 @@ from server.store.mutations import (
 )
 
 FRAME = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
+NAME = "store.db"
 FILES = ("", "-wal", "-mark")
 Files = dict[str, bytes]
 """Contents by what follows the name of the store; a file that is absent is not in it."""
@@ -246,15 +247,19 @@ class Outcome:
     rows: dict[str, list[tuple[Any, ...]]]
 
 
-def start(folder: Path, files: Files) -> Outcome:
-    """Write files and start with them as a server does: open, recover all of it, close."""
+def write(folder: Path, files: Files) -> None:
+    """Write files into a folder of their own."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    path = folder / "store.db"
     for suffix, data in files.items():
-        Path(f"{path}{suffix}").write_bytes(data)
+        Path(f"{folder / NAME}{suffix}").write_bytes(data)
+
+
+def start(folder: Path, *, accept_loss: bool = False) -> Outcome:
+    """Start with the files of a folder as a server does: open, recover all of it, close."""
+    path = folder / NAME
     try:
-        store = SqliteStore(path, FRAME, has_sink=True)
+        store = SqliteStore(path, FRAME, has_sink=True, accept_loss=accept_loss)
     except StoreError as error:
         return Outcome(str(error), {})
     try:

@@ -1,7 +1,8 @@
 """`python -m tests.chaos.damages`: damages of a store's files, and what a start makes of each.
 
 A start either serves every acknowledged operation, compared row by row, or refuses with an error that
-names the damage. Everything else is a silent loss.
+names the damage. Everything else is a silent loss. A second start, with the same files, accepts the loss:
+it serves what is intact, without a need to be accepted again, or refuses because nothing can be read.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.progress import bars
-from server.store import opening
+from server.store import check, opening
+from server.store import mark as marks
 from tests.chaos.damage_kinds import ACCEPTED, KINDS, Damage
-from tests.chaos.damaged_store import Evidence, Outcome, build, start
+from tests.chaos.damaged_store import NAME, Evidence, Outcome, build, start, write
 
 Progress = Callable[[str, int, int], None]
 
@@ -40,6 +42,8 @@ class DamageTally:
     exact: int = 0
     """Served, every row as it was acknowledged."""
     refused: int = 0
+    accepted: int = 0
+    """Of those refused: served once the loss is accepted."""
     earlier: int = 0
     """Served as it was before one of the last commits: for kinds for which that is accepted."""
     silent: list[str] = field(default_factory=list)
@@ -74,11 +78,16 @@ def _try(
     files = damage(evidence, rng)
     tally.tried += 1
     try:
-        found = start(folder, files)
+        write(folder, files)
+        found = start(folder)
+        write(folder, files)
+        wrong = _accepted(tally, found, folder)
     except Exception as error:  # noqa: BLE001 - whatever is no refusal is a finding
         tally.silent.append(f"{name}: {type(error).__name__}: {error}")
         return
-    if found.refusal:
+    if wrong:
+        tally.silent.append(f"{name}, with the loss accepted: {wrong}")
+    elif found.refusal:
         _count_refusal(tally, name, found, folder)
     elif found.rows == evidence.rows:
         tally.exact += 1
@@ -88,8 +97,47 @@ def _try(
         tally.silent.append(f"{name}: {_difference(found, evidence)}")
 
 
+def _accepted(tally: DamageTally, before: Outcome, folder: Path) -> str:
+    """Start with the loss accepted; return what is wrong with it, if anything."""
+    known = _mark_of(folder)
+    found = start(folder, accept_loss=True)
+    if found.refusal:  # nothing can be read, or it is the store of another version or program
+        is_named = "restore a backup" in found.refusal or found.refusal == before.refusal
+        return "" if before.refusal and is_named else found.refusal
+    again = start(folder)
+    if again.refusal or again.rows != found.rows:
+        return again.refusal or "the next start serves other rows"
+    if not before.refusal and before.rows != found.rows:
+        return "rows are lost that were served without it"
+    if problems := check(folder / NAME, lambda *_: None):
+        return problems[0]
+    tally.accepted += bool(before.refusal)
+    return _number_wrong(found, known)
+
+
+def _mark_of(folder: Path) -> marks.Mark | None:
+    try:
+        return marks.read(str(folder / NAME))
+    except marks.MarkError:
+        return None
+
+
+def _number_wrong(found: Outcome, known: marks.Mark | None) -> str:
+    """Return which of the next id and the time is below the rows or the mark, if one is."""
+    settings = {row[0]: row[1] for row in found.rows["meta"]}
+    next_id, time_ms = int(settings["next_object_id"]), int(settings["time_ms"])
+    latest_id = max((row[0] for row in found.rows["objects"]), default=0)
+    latest_id = max([latest_id, *(row[3] for row in found.rows["sink"])])
+    if next_id <= latest_id:
+        return f"the next id is {next_id}, after {latest_id}"
+    if known is None or known.store_id != settings["store_id"]:
+        return ""
+    is_behind = next_id < known.next_object_id or time_ms < known.time_ms
+    return f"{next_id} and {time_ms} are below those of {known}" if is_behind else ""
+
+
 def _count_refusal(tally: DamageTally, name: str, found: Outcome, folder: Path) -> None:
-    if str(folder / "store.db") in found.refusal:
+    if str(folder / NAME) in found.refusal:
         tally.refused += 1
         tally.reasons.add(found.refusal.replace(str(folder), ""))
     else:
@@ -139,11 +187,11 @@ def main(damages: int, seed: int, path: Path | None, *, markdown: bool, reasons:
     sys.exit(bool(silent))
 
 
-_TITLES = ("tried", "exact", "refused", "earlier", "silent")
+_TITLES = ("tried", "exact", "refused", "accepted", "earlier", "silent")
 
 
 def _counts(one: DamageTally) -> tuple[int, ...]:
-    return one.tried, one.exact, one.refused, one.earlier, len(one.silent)
+    return one.tried, one.exact, one.refused, one.accepted, one.earlier, len(one.silent)
 
 
 def _table(tallies: list[DamageTally]) -> Table:

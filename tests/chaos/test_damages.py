@@ -31,8 +31,10 @@ def test_a_start_serves_everything_or_names_the_damage():
     assert sum(one.tried for one in tallies) == count
     for one in tallies:
         assert one.exact + one.refused + one.earlier == one.tried
+        assert one.accepted <= one.refused
         assert (one.earlier > 0) is (one.kind in ACCEPTED)
     assert sum(one.refused for one in tallies) > count / 2
+    assert sum(one.accepted for one in tallies) > count / 2
 
 
 @pytest.mark.usefixtures("without_fsync")

@@ -16,7 +16,7 @@ import pytest
 from server.errors import StoreError
 from server.store import SqliteStore, backup, check, compact, facts, log_frames, restore
 from server.store import mark as marks
-from server.store.mutations import DeleteObject, DeleteSubscription, PutObject
+from server.store.mutations import DeleteObject, DeleteSent, DeleteSubscription, PutObject
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 from tests.store.power_cuts import cut_power
 from tests.support.stored import ids_of, subscriptions_of
@@ -519,3 +519,108 @@ def test_of_a_store_without_a_first_page_nothing_can_be_read(large):
     with pytest.raises(StoreError, match="restore a backup"):
         SqliteStore(large, FRAME, accept_loss=True)
     assert large.read_bytes() == bytes(4096) + data[4096:]
+
+
+# -- settings and numbers ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def closed(tmp_path):
+    """A store with a sink, of COMMITS objects, of which the last ones are retracted, and its mark."""
+    store = SqliteStore(tmp_path / "store.db", FRAME, has_sink=True)
+    for number in range(1, COMMITS + 1):
+        rows = [PutObject(an_object(number, LATE_MS)), a_subscription("d", number)]
+        store.commit(rows, 1_000 + number)
+    store.commit([DeleteObject(number) for number in range(COMMITS - 4, COMMITS + 1)], 2_000)
+    store.commit([DeleteSent(COMMITS - 2)], 2_001)
+    store.close()
+    return Path(store.path)
+
+
+SINK_NUMBER = COMMITS + 5
+
+
+def edit(path, *statements):
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def changes_of(store):
+    return [(one.number, one.action, one.object_id) for one in store.unsent(100)]
+
+
+def restarted(path, caplog):
+    """Start with the flag, publish, and start without it; return the first recovery and its changes."""
+    with closing(SqliteStore(path, FRAME, has_sink=True, accept_loss=True)) as store:
+        found = store.recover()
+        changes = changes_of(store)
+        ids = ids_of(found)
+        assert len(subscriptions_of(found)) == COMMITS
+        store.commit([PutObject(an_object(found.next_object_id, LATE_MS))], 9_000)
+    assert "the loss is accepted" in caplog.text
+    assert check(path, quiet) == []
+    with closing(SqliteStore(path, FRAME, has_sink=True)) as store:
+        again = store.recover()
+        assert ids_of(again) == sorted([*ids, found.next_object_id])
+        assert changes_of(store)[:-1] == changes
+        list(again.subscriptions)
+    return found, ids, changes
+
+
+LOST = "UPDATE meta SET name = 'x' || name WHERE name = '{}'"
+CHANGED = "UPDATE meta SET value = value || '1' WHERE name = '{}'"
+SETTINGS = ("store_id", "commit_count", "next_object_id", "time_ms", "sink_number")
+
+
+@pytest.mark.parametrize("how", [LOST, CHANGED])
+@pytest.mark.parametrize("names", [*[(name,) for name in SETTINGS], SETTINGS], ids="-".join)
+def test_with_damaged_settings_neither_ids_nor_time_go_back(closed, caplog, how, names):
+    edit(closed, *(how.format(name) for name in names))
+    name = names[0] if how == CHANGED else f"x{names[0]}"
+    assert any(f"{name} does not match its checksum" in problem for problem in check(closed, quiet))
+    found, ids, changes = restarted(closed, caplog)
+    assert ids == list(range(1, COMMITS - 4))
+    assert (found.next_object_id, found.time_ms) == (COMMITS + 1, 2_001)
+    latest = 2 * COMMITS if "sink_number" in names else SINK_NUMBER
+    assert [number for number, _, _ in changes] == list(range(latest - 6, latest + 1))
+    assert f"{len(names)} rows of settings" in caplog.text
+
+
+def test_without_a_mark_ids_and_time_follow_the_rows(closed, caplog):
+    beside(closed, "-mark").unlink()
+    edit(closed, *(LOST.format(name) for name in SETTINGS))
+    found, _, _ = restarted(closed, caplog)
+    assert (found.next_object_id, found.time_ms) == (COMMITS + 1, 2_000)
+
+
+def test_the_mark_of_another_store_gives_no_id(closed, tmp_path, caplog):
+    other = SqliteStore(tmp_path / "other.db", FRAME)
+    other.commit([PutObject(an_object(COMMITS * 9, LATE_MS))], 8_000)
+    other.close()
+    shutil.copy(f"{other.path}-mark", beside(closed, "-mark"))
+    edit(closed, "UPDATE objects SET lon = 14.3 WHERE object_id = 7")
+    found, ids, _ = restarted(closed, caplog)
+    assert 7 not in ids
+    assert (found.next_object_id, found.time_ms) == (COMMITS + 1, 2_001)
+
+
+@pytest.mark.parametrize("number", [COMMITS - 1, COMMITS + 1, SINK_NUMBER])
+def test_changes_behind_a_damaged_one_are_kept_under_larger_numbers(closed, caplog, number):
+    with closing(SqliteStore(closed, FRAME, has_sink=True)) as store:
+        before = changes_of(store)
+    assert [one[0] for one in before] == list(range(COMMITS - 1, SINK_NUMBER + 1))
+    edit(closed, f"UPDATE sink SET payload = x'00' WHERE number = {number}")  # noqa: S608
+    _, ids, changes = restarted(closed, caplog)
+    assert ids == list(range(1, COMMITS - 4))
+    kept = [one for one in before if one[0] != number]
+    assert [one[1:] for one in changes] == [one[1:] for one in kept]
+    assert [one[0] for one in changes] == list(range(SINK_NUMBER - 5, SINK_NUMBER + 1))
+    assert "1 rows of sink are lost" in caplog.text
+
+
+def test_a_gap_in_the_changes_for_the_sink_is_named_and_closed(closed, caplog):
+    edit(closed, f"DELETE FROM sink WHERE number = {COMMITS + 2}")  # noqa: S608
+    assert check(closed, quiet) == [f"sink has 6 rows, not all of {COMMITS - 1} to {SINK_NUMBER}"]
+    _, _, changes = restarted(closed, caplog)
+    assert len(changes) == 6
