@@ -232,13 +232,22 @@ def _is_intact(row: Row, table: str, checksum_of: Callable[..., int]) -> bool:
 
 
 def _exchange(path: str, part: str) -> None:
-    """Put the new file in place, and keep a copy of the damaged one. There is a store at all times."""
+    """Put the new file in place, and keep a copy of the damaged one.
+
+    A process that is killed on the way leaves one of the two stores with all that it has: the commits in
+    the log of the damaged one are copied into its file before the log is removed.
+    """
     number = 1
     while Path(f"{path}{_DAMAGED}{number}").exists():
         number += 1
     for suffix in ("", files.LOG):
         if Path(f"{path}{suffix}").exists():
             _copied(f"{path}{suffix}", f"{path}{_DAMAGED}{number}{suffix}")
+    with (
+        contextlib.suppress(sqlite3.Error, StoreError),  # if it is too damaged for that, its copy has the log
+        contextlib.closing(opening.connected(path)) as database,
+    ):
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for name in (
         f"{part}{files.LOG}",
         f"{part}{files.INDEX}",

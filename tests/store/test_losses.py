@@ -521,6 +521,25 @@ def test_of_a_store_without_a_first_page_nothing_can_be_read(large):
     assert large.read_bytes() == bytes(4096) + data[4096:]
 
 
+def test_a_kill_while_a_damaged_store_is_replaced_loses_nothing_of_its_log(killed, tmp_path, monkeypatch):
+    """The flag may be given again."""
+    (tmp_path / "damaged").mkdir()
+    path = tmp_path / "damaged" / "store.db"
+    with closing(sqlite3.connect(killed, isolation_level=None)) as database:
+        database.execute("UPDATE objects SET lon = 14.3 WHERE object_id = 7")
+        for suffix in ("", "-wal", "-mark"):  # before the log is copied into the file
+            shutil.copy(beside(killed, suffix), beside(path, suffix))
+
+    def killed_here(*_):
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed_here)
+        with pytest.raises(StoreError, match="killed"):
+            SqliteStore(path, FRAME, accept_loss=True)
+    assert recovered_ids(path, accept_loss=True) == [n for n in range(1, COMMITS + 1) if n != 7]
+
+
 # -- settings and numbers ------------------------------------------------------------------------
 
 
