@@ -17,8 +17,9 @@ from server.store.mutations import Mutation
 class Touches(NamedTuple):
     """The data that a plan reads or changes; separate by kind, so that equal texts do not collide."""
 
+    owner: str = ""
+    """The publisher whose keys these are."""
     keys: frozenset[str] = frozenset()
-    """Keys of publishers."""
     object_ids: frozenset[int] = frozenset()
     device_ids: frozenset[str] = frozenset()
     """Devices whose session or subscriptions the plan changes."""
@@ -50,7 +51,8 @@ class Touched:
     )
 
     def __init__(self) -> None:
-        self._keys: set[str] = set()
+        self._keys: dict[str, set[str]] = {}
+        """By owner."""
         self._object_ids: set[int] = set()
         self._device_ids: set[str] = set()
         self._started: set[tuple[str, int | str]] = set()
@@ -60,7 +62,8 @@ class Touched:
 
     def add(self, touches: Touches) -> None:
         """Add the data that another plan touches."""
-        self._keys |= touches.keys
+        if touches.keys:
+            self._keys.setdefault(touches.owner, set()).update(touches.keys)
         self._object_ids |= touches.object_ids
         self._device_ids |= touches.device_ids
         self._started |= touches.started
@@ -75,7 +78,7 @@ class Touched:
     def is_disjoint(self, touches: Touches) -> bool:
         """Return whether another plan touches none of this data."""
         return (
-            self._keys.isdisjoint(touches.keys)
+            touches.keys.isdisjoint(self._keys.get(touches.owner, ()))
             and self._object_ids.isdisjoint(touches.object_ids)
             and self._device_ids.isdisjoint(touches.device_ids)
             and self._beginning_ids.isdisjoint(touches.device_ids)

@@ -25,7 +25,7 @@ from server.commands.forgetting import plan_forget
 from server.commands.plan import LATER, Later, Plan, Touched, Touches
 from server.commands.planned import Planned
 from server.commands.publication_planner import PublicationPlanner
-from server.commands.retraction import plan_retract
+from server.commands.retraction import keys_of, plan_retract
 from server.commands.validation import checked_subscription_id, require_settable
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
@@ -350,4 +350,4 @@ def _named(command: c.DurableCommand) -> Touches:
         return Touches(started=frozenset({(device_id, command.subscription_id), *named}))
     if isinstance(command, c.DeviceCommand):
         return _device(command)
-    return Touches(keys=frozenset(command.keys)) if isinstance(command, c.Retract) else _NOTHING
+    return keys_of(command) if isinstance(command, c.Retract) else _NOTHING

@@ -152,7 +152,7 @@ class PublicationRules:
         return Plan(
             lambda _: ids,
             tuple(mutations),
-            Touches(keys, frozenset(known_ids)),
+            Touches(principal.owner, keys, frozenset(known_ids)),
             Publication(created, replaced, ids),
         )
 
@@ -265,7 +265,7 @@ class PublicationPlanner:
         return Plan(
             retract,
             tuple(mutations),
-            Touches(keys, frozenset(ids)),
+            Touches(NOBODY, keys, frozenset(ids)),
             Publication(created, [0] * len(created), []),
         )
 

@@ -26,8 +26,17 @@ def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
     check_named(command, coordinator.limits)
     ids = retracted_ids(coordinator, command)
     mutations = tuple(DeleteObject(object_id) for object_id in ids)
-    touches = Touches(frozenset(command.keys), frozenset(ids))
+    touches = keys_of(command)._replace(object_ids=frozenset(ids))
     return Plan(lambda _: coordinator.retract(ids), mutations, touches)
+
+
+def keys_of(command: c.Retract) -> Touches:
+    """Return the keys of its caller that a command names.
+
+    An operator's command may be about the object of another publisher. It touches this object, not its
+    key: a publication of another one with that key counts as later than the command.
+    """
+    return Touches(command.principal.owner, frozenset(command.keys))
 
 
 def check_named(command: c.Retract, limits: Limits) -> None:

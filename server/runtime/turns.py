@@ -99,17 +99,26 @@ class Turns(Generic[_Item]):
         flow.items.append(item)
 
     def put_back(self, items: Sequence[_Item]) -> None:
-        """Put back the items that were taken last, oldest first, as if they had not been taken."""
+        """Put back the items that were taken last, oldest first, as if they had not been taken.
+
+        The oldest one is the next to be taken, so no item is put back again and again. O(items), and
+        once O(waiting callers).
+        """
         for item in reversed(items):
             self._count += 1
             item.is_taken = False
             flow = self._flows.get(item.account)
             if flow is None:
                 flow = self._start_flow(item)
+                flow.tenant.flows.rotate(1)  # to the front
             self._caller_count += not flow.items
             flow.items.appendleft(item)
             for one in (flow, flow.tenant):
                 one.credit_us = min(one.quantum_us, one.credit_us + item.cost_us)
+        if items:
+            flow = self._flows[items[0].account]
+            _bring_forward(flow.tenant.flows, flow)
+            _bring_forward(self._ring, flow.tenant)
 
     def of(self, account: Account) -> Sequence[_Item]:
         """Return the waiting items of one caller, oldest first."""
@@ -206,6 +215,12 @@ class Turns(Generic[_Item]):
         """Remove the tenant with the present turn."""
         self._ring.popleft()
         del self._tenants[tenant.name]
+
+
+def _bring_forward(ring: deque[_Taker], one: _Taker) -> None:
+    if ring[0] is not one:
+        ring.remove(one)
+        ring.appendleft(one)
 
 
 def _next(ring: deque[_Taker]) -> _Taker:

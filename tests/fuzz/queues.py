@@ -105,15 +105,14 @@ class _TurnsDriver:
         self._last = []
 
     def take_again(self) -> None:
-        """Take one, put it back: if its caller has more, it is still its turn."""
+        """Take one, put it back: it is taken next."""
         self.take(1, _BOUNDS_US[0])
         if not self._last:
             return
         (one,) = self._last
-        has_more = bool(self._model.of(one.caller))
         self.put_back(1)
         self.take(1, _BOUNDS_US[0])
-        assert not has_more or self._last == [one], "what was put back has lost its turn"
+        assert self._last == [one], "what was put back has lost its turn"
 
     def mixed(self) -> None:
         """Let callers come and go."""

@@ -319,9 +319,8 @@ def test_of_one_name_there_is_one_subscription_a_batch(coordinator, planner):
 def test_a_waiting_command_is_not_overtaken_by_its_device_or_publisher(coordinator, planner):
     line = attached(coordinator, "d")
     end, subscribe = c.Unsubscribe(line, "d", 1), c.Subscribe(line, "d", 2, SUSHI, HERE)
-    shop, other = (Principal(name, frozenset({Role.PUBLISHER})) for name in ("shop", "other"))
-    first, second = replace(publish("a"), principal=shop), replace(publish("a"), principal=other)
-    third = replace(publish("b"), principal=other)
+    shop = Principal("shop", frozenset({Role.PUBLISHER}))
+    first, second, third = (replace(publish(key), principal=shop) for key in "aab")
     ping = c.Ping(line, "d", 1)
     found = planner.plan_batch([ping, first, end, second, subscribe, third, ping, publish("c"), c.Sync()])
     waits = [plan is LATER for plan in found]
@@ -350,4 +349,20 @@ def test_each_publisher_has_keys_of_its_own(coordinator, planner):
     assert list(coordinator.matching.objects) == [theirs]
     carried_out(coordinator, planner, c.Retract((), ops, ("a",)))
     assert not coordinator.matching.objects
+    coordinator.check()
+
+
+def test_equal_keys_of_two_publishers_share_a_batch(coordinator, planner):
+    shop, other = (Principal(name, frozenset({Role.PUBLISHER})) for name in ("shop", "other"))
+    ops = Principal("ops", frozenset({Role.OPERATOR}))
+    of_shop, of_other = (replace(publish("a"), principal=one) for one in (shop, other))
+    assert together(planner, of_shop, of_other, of_shop) == 2
+    carried_out(coordinator, planner, of_shop)
+    by_key, by_its_owner = c.Retract((), ops, ("a",)), c.Retract((), shop, ("a",))
+    changed = replace(publish("a", b"other"), principal=shop)
+    assert together(planner, of_other, by_key, of_other) == 2
+    assert together(planner, of_other, by_its_owner) == 2
+    for first in (by_key, by_its_owner):
+        for second in (by_key, by_its_owner, of_shop, changed):
+            assert together(planner, first, second) == together(planner, second, first) == 1
     coordinator.check()

@@ -139,6 +139,23 @@ def test_a_caller_that_is_not_ready_is_skipped_and_keeps_its_place():
     assert len(turns) == 0
 
 
+@pytest.mark.parametrize("tenant", ["", "another"])
+@pytest.mark.parametrize("count", [1, 9])
+def test_what_was_put_back_is_taken_next(tenant, count):
+    """Whatever its caller has behind it, and however long the queue of others is."""
+    turns, flood, honest = Turns(), account("flood"), account("honest")
+    filled(turns, [flood], 1_000, 100.0)
+    filled(turns, [honest], count, QUANTUM_US - 1.0, tenant)
+    taken = []
+    while not any(item.account is honest for item in taken):
+        taken = turns.take(7)
+    kept = [item for item in taken if item.account is honest]
+    turns.put_back(kept)
+    for _ in range(3):
+        assert turns.take(1) == kept[:1]
+        turns.put_back(kept[:1])
+
+
 def is_other_than(barred):
     return lambda one: one.account is not barred
 
