@@ -31,11 +31,17 @@ from server.runtime.turns import Turns
 
 Answer = asyncio.Future[Any]
 
-_ANYBODYS = (c.Search, c.Inspect)
-"""Commands that belong to no device."""
+QUERIES = (c.Search, c.Inspect)
+"""Commands that only read, and belong to no device."""
 
 CALLER_MAX = 10_000
 """Maximum number of waiting commands of one caller; beyond it the server pauses reading its streams."""
+
+_TAKEN_MAX = 1_000
+"""Number of commands that were taken and are kept in order, in addition to as many as wait."""
+
+_DONE: c.Command = c.Sync()
+"""In place of a command that was executed."""
 
 _RESERVE = 64
 """Number of commands that any caller may have waiting, however many others have."""
@@ -140,7 +146,7 @@ class CommandQueue:
         return True
 
     def _is_busy(self, command: c.VolatileCommand) -> bool:
-        return not isinstance(command, _ANYBODYS) and command.device_id in self._busy
+        return not isinstance(command, QUERIES) and command.device_id in self._busy
 
     def has_room(self, account: Account) -> bool:
         """Return whether a caller may add a command; others cannot use up its reserve."""
@@ -191,7 +197,8 @@ class CommandQueue:
         """Take all waiting commands, in no order: they are not to be executed in turn."""
         volatile = self._taken(Lane.VOLATILE, self.volatile.take(len(self.volatile)))
         durable = self._taken(Lane.DURABLE, self._durable.take(len(self._durable)))
-        self.done(durable)
+        for entry in durable:
+            self._end_busy(entry.command)
         return [*volatile, *durable]
 
     def put_back(self, entries: Sequence[Entry]) -> None:
@@ -216,12 +223,19 @@ class CommandQueue:
         return min((first, *(number for number, one in self._returned.items() if not one.is_taken)))
 
     def done(self, entries: Iterable[Entry]) -> None:
-        """Record that commands of the durable lane were executed or refused."""
+        """Record that commands of the durable lane were executed or refused, and let go of them.
+
+        Their entries may be kept in order for some time behind a command that waits for long.
+        """
         for entry in entries:
-            for device_id in _devices_of(entry.command):
-                self._busy[device_id] -= 1
-                if not self._busy[device_id]:
-                    del self._busy[device_id]
+            self._end_busy(entry.command)
+            entry.command, entry.answer = _DONE, None
+
+    def _end_busy(self, command: c.Command) -> None:
+        for device_id in _devices_of(command):
+            self._busy[device_id] -= 1
+            if not self._busy[device_id]:
+                del self._busy[device_id]
 
     def _taken(self, lane: Lane, entries: list[Entry]) -> list[Entry]:
         self._on_taken(lane, entries)
@@ -233,6 +247,8 @@ class CommandQueue:
             for entry in entries:
                 self._returned.pop(entry.number, None)
         self._oldest()
+        if len(self._order) > 2 * len(self) + _TAKEN_MAX:
+            self._order = deque(entry for entry in self._order if not entry.is_taken)
         return entries
 
 

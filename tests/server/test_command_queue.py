@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 
 import pytest
@@ -13,7 +14,7 @@ from identity.quotas import Account, Quota
 from server import command as c
 from server.counters import Counters
 from server.model import Place, TopK
-from server.runtime.command_queue import CALLER_MAX, CommandQueue
+from server.runtime.command_queue import CALLER_MAX, CommandQueue, Entry
 from server.session import Outbox
 
 LINE, OTHER_LINE = Outbox(), Outbox()
@@ -183,6 +184,26 @@ def test_a_callers_last_command_waits_for_its_earlier_ones(queue):
     taken = queue.take_durable(1)
     queue.put_back(taken)
     assert [type(one) for one in durable(queue, 1)] == [c.Publish]
+
+
+def test_what_was_executed_is_let_go_behind_a_command_that_waits_for_long(queue):
+    slow, other = caller("slow"), caller("other")
+    first = c.Publish((), slow)
+    queue.put(first)
+    for _ in range(3_000):
+        queue.put(c.Search(TopK(("sushi",), 3, 0.5), 14.5, 35.5, other))
+        queue.take_volatile(1_000)
+    kept = sum(isinstance(one, Entry) for one in gc.get_objects())
+    assert kept < 1_500
+    queue.put(c.Publish((), other), "a future")
+    queue.put(c.Sync(other))
+    entries = queue.take_durable(10)
+    (executed,) = [entry for entry in entries if entry.answer is not None]
+    queue.done([executed])
+    assert executed.command != c.Publish((), other)
+    assert executed.answer is None
+    queue.put_back([entry for entry in entries if entry is not executed])
+    assert durable(queue) == [first, c.Sync(other)], "and the order is known"
 
 
 def test_callers_take_turns(queue):
