@@ -32,6 +32,7 @@ from engine.contracts import (
     kind_of,
     kinds_of,
 )
+from engine.expiries import ALL
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.polygons import Rings
@@ -122,6 +123,7 @@ class Engine:
         on_changes: Callable[[Rows], None] = lambda _changes: None,
         *,
         notify: bool = False,
+        count_max: int = ALL,
     ) -> Ints:
         """Set the time and remove objects that expire by it, from buffers too; return their ids.
 
@@ -138,6 +140,9 @@ class Engine:
             Called with the objects that enter buffers; they may leave them again.
         notify
             Whether to report the removed objects, too.
+        count_max
+            Maximum number of objects to remove. While more are due (`objects.has_due`), evaluations may
+            find them, and the call is to be repeated.
 
         Raises
         ------
@@ -145,7 +150,7 @@ class Engine:
             If time would go backwards.
         """
         self.take_shrunk()
-        due = self.objects.due(now_ms)
+        due = self.objects.due(now_ms, count_max)
         if len(due):
             on_due(due)
             on_changes(self._remove(due, notify=notify))

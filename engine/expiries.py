@@ -13,6 +13,9 @@ from index.tables.growth import longer
 
 _ROOM_MIN = 64
 
+ALL = 1 << 62
+"""More than any number of objects."""
+
 
 class Expiries:
     """A queue of object ids by expiry."""
@@ -33,12 +36,13 @@ class Expiries:
         """Return the time when the next object is due; None if there is none."""
         return int(self._times[0]) if self._size else None
 
-    def pop_due(self, now_ms: int) -> Ints:
-        """Pop every id whose expiry is not after `now_ms`."""
+    def pop_due(self, now_ms: int, count_max: int = ALL) -> Ints:
+        """Pop the ids whose expiry is not after `now_ms`, earliest first, at most `count_max`."""
         parts = []
-        while self._size and self._times[0] <= now_ms:
-            due = np.empty(min(self._size, 4096), dtype=np.int64)
+        while count_max and self._size and self._times[0] <= now_ms:
+            due = np.empty(min(self._size, 4096, count_max), dtype=np.int64)
             self._size, count = kernels.pop_due(self._times, self._ids, self._size, now_ms, due)
+            count_max -= count
             parts.append(due[:count])
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 

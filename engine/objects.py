@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.areas import Areas
-from engine.expiries import Expiries
+from engine.expiries import ALL, Expiries
 from engine.layout import NO_HOLDING, OBJECT_DTYPE
 from engine.polygons import Rings
 from engine.share_kernels import Texts
@@ -184,8 +184,10 @@ class Objects:
         times = [self._expiries.next_ms(), self.windows.next_due_ms()]
         return min((one for one in times if one is not None), default=None)
 
-    def due(self, now_ms: int) -> Ints:
+    def due(self, now_ms: int, count_max: int = ALL) -> Ints:
         """Set the time; return the ids of objects that have expired by it and are still in the table.
+
+        Of more than `count_max`, the next calls return the rest.
 
         Raises
         ------
@@ -195,8 +197,14 @@ class Objects:
         if now_ms < self.now_ms:
             raise ValueError(f"now_ms is {now_ms}, must be at least {self.now_ms}")
         self.now_ms = now_ms
-        due = self._expiries.pop_due(now_ms)
+        due = self._expiries.pop_due(now_ms, count_max)
         return due[self.table.ids.present(due)] if len(due) else due
+
+    @property
+    def has_due(self) -> bool:
+        """Whether objects that have expired are still to be returned by `due`. O(1)."""
+        next_ms = self._expiries.next_ms()
+        return next_ms is not None and next_ms <= self.now_ms
 
     def memory_bytes(self) -> int:
         """Return the size of the table, the indexes and the queue of expiries."""

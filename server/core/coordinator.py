@@ -14,6 +14,7 @@ from itertools import islice
 
 from engine import EngineOptions
 from engine.engine import Part
+from engine.expiries import ALL
 from identity.principal import tenant_of
 from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Frame
@@ -157,17 +158,31 @@ class Coordinator:
         Nothing is done while nothing is due. Subscriptions that are due are settled; in virtual time,
         where no one waits for a response, all subscriptions that can be settled are.
         """
+        self.advance_some(now_ms, ALL)
+        return now_ms
+
+    def skip_to(self, now_ms: int) -> bool:
+        """Set the real time if nothing is due until then; return whether it was set. O(1)."""
+        is_quiet = self.clock.lease_ms < self.leases.due_ms
+        return is_quiet and self.matching.engine.skip_to(now_ms)
+
+    def advance_some(self, now_ms: int, count_max: int) -> bool:
+        """Set the time, but remove at most `count_max` expired objects; return whether more have expired.
+
+        Until they are removed, they are in the results of searches, and count for quotas and keys.
+        Evaluations may send them: to a device that is as if they had expired on the way.
+        """
         clock = self.clock
         if clock.is_virtual or not self.matching.engine.skip_to(now_ms):
-            self._pass_time(now_ms)
+            self._pass_time(now_ms, count_max)
         if clock.is_virtual:
             clock.lease_ms = now_ms
         if clock.lease_ms >= self.leases.due_ms:
             self.end_leases()
-        return now_ms
+        return self.matching.engine.objects.has_due
 
-    def _pass_time(self, now_ms: int) -> None:
-        expired, deltas = self.matching.advance(now_ms)
+    def _pass_time(self, now_ms: int, count_max: int) -> None:
+        expired, deltas = self.matching.advance(now_ms, count_max)
         self._route(deltas)
         self.counters.objects_gone += len(expired)
         for item in expired:

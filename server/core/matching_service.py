@@ -17,6 +17,7 @@ import numpy as np
 from engine import Engine, EngineOptions
 from engine.contracts import BOOLEAN, STATIONARY, Bounds, Rows, handle_of, kind_of
 from engine.engine import Part
+from engine.expiries import ALL
 from engine.weights import SLOTS
 from identity.principal import local_name
 from index.batches import Ints, KeywordLists, ObjectBatch
@@ -93,8 +94,8 @@ class MatchingService:
 
     # -- time and objects ------------------------------------------------------------------------
 
-    def advance(self, now_ms: int) -> tuple[list[RemovedObject], list[Delta]]:
-        """Set the time; return the expired objects and the deltas.
+    def advance(self, now_ms: int, count_max: int = ALL) -> tuple[list[RemovedObject], list[Delta]]:
+        """Set the time; return the expired objects, at most `count_max` of them, and the deltas.
 
         The expiry itself causes no delta, since both sides know it. The deltas are those of stationary
         subscriptions: each has the object that replaces the expired one, or only a new bound if none
@@ -108,7 +109,10 @@ class MatchingService:
         gone: list[RemovedObject] = []
         changes: list[Rows] = []
         self.engine.advance(
-            now_ms, lambda due: gone.extend(self._take_expired(due.tolist())), changes.append
+            now_ms,
+            lambda due: gone.extend(self._take_expired(due.tolist())),
+            changes.append,
+            count_max=count_max,
         )
         deltas: dict[int, Delta] = {}
         for some in changes:

@@ -24,7 +24,7 @@ from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
 from server.measures import SliceTimer, timed
 from server.runtime.charges import Charges
-from server.runtime.command_queue import CommandQueue, Entry
+from server.runtime.command_queue import QUERIES, CommandQueue, Entry
 
 _CHUNK = 192
 _CHUNK_US = 5_000.0
@@ -87,6 +87,8 @@ class Batcher:
         self._queue = queue
         self._on_taken = on_taken
         self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
+        self.holds_queries = False
+        """Whether searches and inspections wait: they would find objects that have expired."""
 
     async def run(self) -> None:
         """Execute waiting and arriving commands, until commands of the durable lane get their turn.
@@ -179,10 +181,13 @@ class Batcher:
         the maximum.
         """
         is_ready = None
-        if under_way:
+        if under_way or self.holds_queries:
+            busy = under_way or frozenset()
 
             def is_ready(entry: Entry) -> bool:
-                return entry.cost_us <= cost_max_us and _ordered_id(entry) not in under_way
+                if self.holds_queries and isinstance(entry.command, QUERIES):
+                    return False
+                return entry.cost_us <= cost_max_us and _ordered_id(entry) not in busy
 
         slice_timer = SliceTimer(self._coordinator.counters.measures.slice_us)
         entries = self._queue.take_volatile(min(count, _CHUNK), _CHUNK_US, is_ready)

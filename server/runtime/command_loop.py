@@ -76,6 +76,9 @@ _BATCH_US = 12_000.0
 _SLICE_US = 4_000.0
 """Cost of the slice of a batch that is executed before volatile commands continue."""
 
+_EXPIRED_MAX = 400
+"""Number of expired objects that are removed in a slice, at some 10 us each."""
+
 _LATE_MAX = 5_000
 """Maximum number of late mutations in a commit, some milliseconds; the next commits continue."""
 
@@ -355,7 +358,8 @@ class CommandLoop:
                 self._until_ms = now_ms + _AHEAD_MS  # also if the disk fails: time goes on
                 self._is_behind |= now_ms > coordinator.matching.now_ms + _LEAP_MS
                 await self._clean(self._until_ms)
-            coordinator.advance(now_ms)
+            if not coordinator.skip_to(now_ms):
+                await self._advance(now_ms)
             self._is_behind = False
         expired_count = coordinator.counters.parked[ParkReason.LEASE_EXPIRED]
         if expired_count > self._lease_expired_count:
@@ -370,6 +374,15 @@ class CommandLoop:
         now_ms = coordinator.matching.now_ms
         if now_ms >= self._retention.due_ms:
             self._retention.pass_time(now_ms, self._forget)
+
+    async def _advance(self, now_ms: int) -> None:
+        """Set the time. Between slices of expired objects, commands of devices are executed."""
+        slice_timer = SliceTimer(self.coordinator.counters.measures.slice_us)
+        while self.coordinator.advance_some(now_ms, _EXPIRED_MAX):
+            self.batcher.holds_queries = True
+            await self._let_others_go_on(slice_timer)
+        self.batcher.holds_queries = False
+        slice_timer.pause()
 
     async def _read_on(self) -> None:
         """Read more from streams as long as waiting reports give way to reports that are read."""

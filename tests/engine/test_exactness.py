@@ -14,7 +14,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from server.core.coordinator import Coordinator
+from server.core.evaluation_batch import EvaluationBatch
 from server.limits import Limits
+from server.model import Place
+from server.session.last_place import NOWHERE, unpacked
 from tests.support.amounts import named, seeds
 from tests.support.world import World
 
@@ -320,6 +324,26 @@ def test_every_list_equals_the_oracles(part):
 @pytest.mark.parametrize("part", seeds(5, 5), ids=named)
 def test_every_list_of_a_crowd_equals_the_oracles(part):
     run_all("crowd", part)
+
+
+def advance_in_slices(coordinator: Coordinator, now_ms: int) -> int:
+    """Remove one expired object after the other, and evaluate everything in between, as reports do."""
+    while coordinator.advance_some(now_ms, 1):
+        batch = EvaluationBatch()
+        for session in coordinator.sessions.values():
+            if session.is_attached and session.last_place != NOWHERE:
+                lon, lat, margin_m, _ = (column.item() for column in unpacked([session.last_place]))
+                for handle in () if margin_m else session.handles.values():
+                    batch.place(handle, Place(lon, lat))
+        coordinator.evaluate(batch)
+    return now_ms
+
+
+@pytest.mark.parametrize("part", seeds(4, 4), ids=named)
+def test_every_list_equals_the_oracles_when_objects_expire_in_slices(part, monkeypatch):
+    monkeypatch.setattr(Coordinator, "advance", advance_in_slices)
+    for seed in part:
+        run("few", seed)
 
 
 if __name__ == "__main__":

@@ -717,3 +717,39 @@ async def test_a_task_that_no_longer_waits_for_capacity_submits_nothing(command_
         answers = [one for one in found if not isinstance(one, asyncio.CancelledError)]
         await asyncio.gather(*answers, return_exceptions=True)
     assert command_loop.accepted_count == 56
+
+
+async def test_objects_that_expire_together_are_removed_in_slices(
+    command_loop, steady_clock, monkeypatch
+):
+    """Devices are served in between. Searches wait: they would find objects that have expired."""
+    monkeypatch.setattr("server.runtime.command_loop._EXPIRED_MAX", 10)
+    coordinator, line = command_loop.coordinator, Outbox()
+    await command_loop.enqueue(c.Hello(line, "device", b"n", 0, HERE))
+    await command_loop.enqueue(c.Subscribe(line, "device", 1, SUSHI, HERE))
+    await command_loop.execute(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(95))))
+    kept = await command_loop.execute(c.Publish((an_object(),)))
+    slice_count = sum(coordinator.counters.measures.slice_us.classes().counts)
+    steps, asked, advance_some = [], [], coordinator.advance_some
+
+    def noted(now_ms, count_max):
+        is_more = advance_some(now_ms, count_max)
+        if is_more and not steps:
+            asked.append(asyncio.create_task(command_loop.execute(c.Search(SUSHI, 14.5, 35.5))))
+            assert command_loop.try_enqueue(report(line, 1))
+        steps.append(
+            (len(coordinator.matching.objects), coordinator.counters.reports_accepted, asked[0].done())
+        )
+        return is_more
+
+    monkeypatch.setattr(coordinator, "advance_some", noted)
+    steady_clock.now_ms += 1_000
+    await command_loop.execute(c.Sync())
+    (searching,) = asked
+    found, _ = await searching
+    assert [one.item.object_id for one in found] == kept
+    assert [left for left, _, _ in steps[:10]] == [86, 76, 66, 56, 46, 36, 26, 16, 6, 1]
+    assert [accepted for _, accepted, _ in steps[:10]] == [0] + [1] * 9
+    assert not any(is_found for _, _, is_found in steps[:10])
+    assert sum(coordinator.counters.measures.slice_us.classes().counts) >= slice_count + 10
+    coordinator.check()
