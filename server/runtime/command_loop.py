@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import math
+import time
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
@@ -81,6 +82,9 @@ _EXPIRED_MAX = 400
 
 _LATE_MAX = 5_000
 """Maximum number of late mutations in a commit, some milliseconds; the next commits continue."""
+
+_LAST_S = 2.0
+"""How long the last commits may take when the server stops."""
 
 
 class Commit(NamedTuple):
@@ -521,8 +525,12 @@ class CommandLoop:
             self.gc_control.suspect()
 
     async def _clean_last(self) -> None:
-        """Write what is left when the loop has ended."""
+        """Write what is left when the loop has ended: all of it, if that takes two seconds at most."""
+        end_s, before = time.monotonic() + _LAST_S, math.inf
         await self._clean(self.coordinator.matching.now_ms)
+        while 0 < (left := self.coordinator.late_count) < before and time.monotonic() < end_s:
+            before = left
+            await self._clean(self.coordinator.matching.now_ms)
 
     async def _commit(self, mutations: list[Mutation], until_ms: int | None = None) -> None:
         """Make mutations durable. Commands that need no disk are executed meanwhile."""

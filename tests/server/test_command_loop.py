@@ -20,6 +20,7 @@ from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
 from server.runtime.command_queue import CommandQueue
 from server.session import Outbox, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
+from server.store.mutations import PutSubscription
 from tests.support.full_disk import full_disk
 from tests.support.servers import HeldCommits
 from tests.support.stored import ids_of, subscriptions_of
@@ -753,3 +754,19 @@ async def test_objects_that_expire_together_are_removed_in_slices(
     assert not any(is_found for _, _, is_found in steps[:10])
     assert sum(coordinator.counters.measures.slice_us.classes().counts) >= slice_count + 10
     coordinator.check()
+
+
+async def test_a_stop_writes_when_all_devices_were_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr("server.runtime.command_loop._LATE_MAX", 10)
+    clock, names = Clock(), [f"device-{i}" for i in range(35)]
+    clock.now_ms = 10_000_000
+    with contextlib.closing(SqliteStore(tmp_path / "seen.db", FRAME)) as store:
+        store.commit([PutSubscription(name, 1, 0, "{}", "") for name in names], 1)
+        coordinator = Coordinator(FRAME, clock=server_clock.Clock(clock, clock))
+        loop = CommandLoop(coordinator, store)
+        running = asyncio.create_task(loop.run())
+        await loop.execute(c.Sync())
+        coordinator.late_seen.update(dict.fromkeys(names))  # all streams end now
+        loop.stop()
+        await running
+        assert {store.last_seen_ms(name) for name in names} == {clock.now_ms}
