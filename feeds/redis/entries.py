@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,23 @@ from feeds.redis.ipc_messages import ENTRY_ROWS_MAX, require_small_messages
 ARROW, JSON = b"arrow", b"json"
 
 ROWS_MAX = 10_000
-"""Rows of an entry that `Streams.append` writes: some megabytes."""
+BYTES_MAX = BYTES_AT_ONCE_MAX // 2
+"""Rows, and bytes, of an entry that is written: half of the bytes that are read."""
+
+
+def batches_of(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Yield rows in order, in batches for entries. Only a single row may have more than `BYTES_MAX`."""
+    for batch in rows.combine_chunks().to_batches(max_chunksize=ROWS_MAX):
+        yield from _halved(batch)
+
+
+def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if batch.nbytes <= BYTES_MAX or batch.num_rows == 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _halved(batch.slice(0, half))
+    yield from _halved(batch.slice(half))
 
 
 def packed(rows: pa.RecordBatch) -> bytes:

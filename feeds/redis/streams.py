@@ -17,7 +17,7 @@ from redis.exceptions import BusyLoadingError, ConnectionError, RedisError, Resp
 from redis.retry import Retry
 
 from feeds.redis.address import BEGIN, Credentials, RedisAddress, Span
-from feeds.redis.entries import ARROW, ROWS_MAX, packed, rows_of
+from feeds.redis.entries import ARROW, batches_of, packed, rows_of
 
 _RETRIES = 40
 _PAUSE_S, _PAUSE_MAX_S = 0.05, 2.0
@@ -99,7 +99,7 @@ class Streams:
             If the server does not respond, or refuses.
         """
         for name, own in self.divided(rows):
-            for batch in own.to_batches(max_chunksize=ROWS_MAX):
+            for batch in batches_of(own):
                 self._redis.xadd(name, cast("Any", {ARROW: packed(batch)}))
 
     def divided(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from feeds.bounds import UnreadableError
 from feeds.redis import RedisAddress
 from feeds.redis.address import BEGIN, is_redis
-from feeds.redis.entries import read_rows
+from feeds.redis.entries import batches_of, read_rows
 from feeds.redis.streams import Streams
 from feeds.schemas import KEYS, MESSAGES
 from server.bridge.chunk import ROWS_MAX, Chunk
@@ -120,7 +120,7 @@ class FolderSinkFeed:
 
 
 class RedisSinkFeed:
-    """A feed of entries whose ids are the numbers of their last rows."""
+    """A feed of entries whose ids are the number of the last row of a write, and their place in it."""
 
     def __init__(self, address: RedisAddress) -> None:
         self._address = address
@@ -129,8 +129,8 @@ class RedisSinkFeed:
     def put(self, first: int, last: int, rows: pa.Table) -> None:  # noqa: ARG002 - the last one is enough
         """Append the rows to the streams of their objects."""
         for name, part in self._streams.divided(rows):
-            for batch in part.combine_chunks().to_batches():
-                self._streams.put(name, f"{last}-0", batch)
+            for place, batch in enumerate(batches_of(part)):
+                self._streams.put(name, f"{last}-{place}", batch)
 
 
 def open_source(text: str) -> SourceFeed:

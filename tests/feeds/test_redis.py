@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from feeds.redis import AddressError, RedisAddress
+from feeds.redis import AddressError, RedisAddress, entries
 from feeds.redis.address import BEGIN, Span, is_redis
 from feeds.redis.entries import ARROW, JSON, packed, rows_of
 from feeds.redis.streams import Streams, connected
@@ -109,3 +109,16 @@ def test_the_password_is_taken_from_the_environment(
     client.config_set("requirepass", "secret")
     monkeypatch.setenv("NEARCAST_REDIS_PASSWORD", "secret")
     assert connected(redis.address("any").server).ping()
+
+
+def test_entries_are_small_enough_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "BYTES_MAX", 10_000)
+    sizes = [100] * 60 + [3_000] * 7 + [20_000] + [0] * 5
+    rows = [{"object_id": i, "payload": bytes(size)} for i, size in enumerate(sizes)]
+    table = pa.Table.from_pylist(rows, MESSAGES)
+    found = list(entries.batches_of(pa.concat_tables([table, table])))
+    assert [row for batch in found for row in batch.to_pylist()] == 2 * table.to_pylist()
+    assert all(batch.nbytes <= 10_000 or batch.num_rows == 1 for batch in found)
+    assert len(found) < 2 * len(sizes) / 2
+    data = [len(entries.packed(batch)) for batch in found]
+    assert max(data) < 25_000, "what was cut off is not written"
