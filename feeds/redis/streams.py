@@ -25,6 +25,9 @@ _ANSWER_S = 10.0
 _AT_ONCE = 64
 """Entries in one read."""
 
+_BYTES_AT_ONCE = 16 * 1024 * 1024
+"""Bytes of entries in one read of `wait`, if the next ones are no larger than those before them."""
+
 _IMPATIENT_ANSWER_S = 3.0
 """Time limit of a response for a caller that retries itself, and may have to end meanwhile."""
 
@@ -86,6 +89,8 @@ class Streams:
     ) -> None:
         self.address = address
         self._schema, self._key = schema, key
+        self._counts: dict[str, int] = {}
+        """By stream: how many entries `wait` reads next."""
         self._redis = connected(address.server, is_patient=is_patient, credentials=credentials)
 
     def append(self, rows: pa.Table) -> None:
@@ -131,9 +136,16 @@ class Streams:
                 after = entry_id.decode()
 
     def wait(self, stream: str, after: str, wait_s: float) -> Iterator[tuple[str, Entry]]:
-        """Yield ids and fields of the next entries after an id; wait up to `wait_s` if there are none."""
-        found = self._redis.xread({stream: after}, count=_AT_ONCE, block=max(1, int(wait_s * 1000)))
-        for _, entries in cast("list[Any]", found or []):
+        """Yield ids and fields of the next entries after an id; wait up to `wait_s` if there are none.
+
+        Redis gives whole entries, whatever their size. So it reads one at first, and twice as many as
+        before while they are small.
+        """
+        count = self._counts.get(stream, 1)
+        found = self._redis.xread({stream: after}, count=count, block=max(1, int(wait_s * 1000)))
+        for _, entries in cast("list[tuple[bytes, list[tuple[bytes, Entry]]]]", found or []):
+            largest = max(sum(map(len, fields.values())) for _, fields in entries)
+            self._counts[stream] = max(1, min(_AT_ONCE, 2 * count, _BYTES_AT_ONCE // max(1, largest)))
             for entry_id, fields in entries:
                 yield entry_id.decode(), fields
 

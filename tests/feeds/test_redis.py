@@ -122,3 +122,35 @@ def test_entries_are_small_enough_to_be_read(monkeypatch: pytest.MonkeyPatch) ->
     assert len(found) < 2 * len(sizes) / 2
     data = [len(entries.packed(batch)) for batch in found]
     assert max(data) < 25_000, "what was cut off is not written"
+
+
+class FakeRedis:
+    """Entries of one stream, and how many were asked for each time."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self._entries = [(f"{i}-0".encode(), {ARROW: bytes(size)}) for i, size in enumerate(sizes, 1)]
+        self.counts: list[int] = []
+
+    def xread(self, streams: dict[str, str], *, count: int, block: int) -> list[Any]:
+        assert block == 1
+        ((name, after),) = streams.items()
+        self.counts.append(count)
+        start = int(after.partition("-")[0])
+        return [(name.encode(), self._entries[start : start + count])] if self._entries[start:] else []
+
+
+def test_large_entries_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feeds.redis.streams._BYTES_AT_ONCE", 10_000)
+    address = RedisAddress.parse("redis://localhost:6379/0/messages?streams=1")
+    streams, after = Streams(address, MESSAGES, KEYS["messages"]), BEGIN
+    fake = FakeRedis([10] * 200 + [3_000] * 70 + [20_000] * 3 + [10] * 4)
+    monkeypatch.setattr(streams, "_redis", fake)
+    ids = []
+    while found := [entry_id for entry_id, _ in streams.wait("messages:0", after, 0.001)]:
+        ids += found
+        after = found[-1]
+    assert ids == [f"{i}-0" for i in range(1, 278)]
+    assert fake.counts[:8] == [1, 2, 4, 8, 16, 32, 64, 64]
+    assert fake.counts[8:11] == [64, 3, 3]
+    assert 1 in fake.counts[11:]
+    assert fake.counts[-1] > 1
