@@ -9,9 +9,11 @@ read files of others with a link.
 from __future__ import annotations
 
 import errno
+import heapq
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -30,6 +32,13 @@ _SUFFIX = ".parquet"
 _REFUSED = ".refused"
 _NAMES_MAX = 1_000
 """Maximum number of names tried for a file that is set aside beside others of its name."""
+
+_RUN_MAX = 10_000
+"""Maximum number of names that are kept."""
+_SCAN_S = 10.0
+"""How long names are used: some file systems have no times of changes."""
+_TICK_S = 2.0
+"""How coarse the times of a file system may be."""
 
 _PASSING = frozenset(
     {errno.EINTR, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE}
@@ -52,6 +61,7 @@ class FolderSourceFeed:
         self._reader = FileReader()
         self._passed_over: set[str] = set()
         """Names of files that can be neither read nor set aside."""
+        self._names = _Names(folder)
 
     def begin(self, stream: str) -> str:  # noqa: ARG002 - there is one
         """Return the offset before all names."""
@@ -64,7 +74,7 @@ class FolderSourceFeed:
         wait_s: float,  # noqa: ARG002 - the caller waits
     ) -> Iterator[Chunk]:
         """Yield the rows of the next file; all but its last chunk have the offset before it."""
-        name = self._first(after)
+        name = self._names.first(after, self._passed_over)
         if name is None:
             return
         try:
@@ -88,18 +98,6 @@ class FolderSourceFeed:
         """End the process that reads files."""
         self._reader.close()
 
-    def _first(self, after: str) -> str | None:
-        """Return the first name after another. O(files)."""
-        names = (
-            entry.name
-            for entry in os.scandir(self._folder)
-            if entry.name > after
-            and entry.name.endswith(_SUFFIX)
-            and entry.name[0] not in "._"
-            and entry.name not in self._passed_over
-        )
-        return min(names, default=None)
-
     def _set_aside(self, name: str, after: str, reason: str) -> Chunk:
         """Rename a file that cannot be read; skip it for good if that fails."""
         path = self._folder / name
@@ -112,6 +110,63 @@ class FolderSourceFeed:
             )
             return Chunk(name if _is_text(name) else after, [], message)
         return Chunk(after, [], f"file {shown(name)} is set aside as {shown(new_path.name)}: {reason}")
+
+
+class _Names:
+    """The names of files in a folder, which is looked through only if it may have changed.
+
+    Parameters
+    ----------
+    folder
+        The path of the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._run: list[str] = []
+        """The next names, the first one at the end."""
+        self._after = ""
+        """The name before them."""
+        self._is_all = False
+        """Whether there were no others."""
+        self._until_s = 0.0
+        """When the folder is to be looked through again, even if it has not changed."""
+        self._changed_ns = -1
+        self._changed_s = 0.0
+        """When the folder has changed, and when that was seen."""
+
+    def first(self, after: str, passed_over: Collection[str]) -> str | None:
+        """Return the first name after another one that is not passed over. O(1) mostly, else O(files)."""
+        now_s = time.monotonic()
+        changed_ns = self._folder.stat().st_mtime_ns
+        if changed_ns != self._changed_ns:
+            self._changed_ns, self._changed_s, self._until_s = changed_ns, now_s, 0.0
+        run = self._run
+        while run and (run[-1] <= after or run[-1] in passed_over):
+            run.pop()
+        is_over = not run and not self._is_all
+        if now_s >= self._until_s or after < self._after or is_over:
+            self._scan(after, passed_over)
+            # Later changes in a tick of the file system's clock are not seen by its time.
+            is_settled = now_s >= self._changed_s + _TICK_S
+            self._until_s = now_s + _SCAN_S if is_settled else 0.0
+        return self._run[-1] if self._run else None
+
+    def _scan(self, after: str, passed_over: Collection[str]) -> None:
+        """Look through the folder."""
+        with os.scandir(self._folder) as entries:
+            names = (
+                entry.name
+                for entry in entries
+                if entry.name > after
+                and entry.name.endswith(_SUFFIX)
+                and entry.name[0] not in "._"
+                and entry.name not in passed_over
+            )
+            self._run = heapq.nsmallest(_RUN_MAX, names)
+        self._is_all = len(self._run) < _RUN_MAX
+        self._run.reverse()
+        self._after = after
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], after: str, name: str) -> Iterator[Chunk]:

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -202,3 +203,66 @@ def test_columns_may_be_missing_in_another_order_and_of_other_types(tmp_path: Pa
     ((found,),) = [one.rows for one in read(FolderSourceFeed(tmp_path))]
     expected = dict.fromkeys(MESSAGES.names) | {"keywords": ["a"], "time_ms": 5}
     assert found == expected | {"object_id": 1, "action": "publish"}
+
+
+class Scans:
+    """Counts how often a folder is looked through; time passes as the test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.now_s = 100.0
+        self._scandir = os.scandir
+        monkeypatch.setattr(folders.os, "scandir", self._counted)
+        monkeypatch.setattr(folders, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+
+    def _counted(self, folder: Path) -> object:
+        self.count += 1
+        return self._scandir(folder)
+
+    def of(self, source: FolderSourceFeed, after: str) -> tuple[str, int]:
+        """Read a file; return the offset after it, and how often the folder was looked through."""
+        before = self.count
+        found = read(source, after)
+        return (found[-1].offset if found else ""), self.count - before
+
+
+def test_a_folder_is_looked_through_only_if_it_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans, source = Scans(monkeypatch), FolderSourceFeed(tmp_path)
+    for name in "abcde":
+        write_rows(tmp_path / f"{name}.parquet", [row(1)])
+    assert scans.of(source, "") == ("a.parquet", 1)
+    assert scans.of(source, "a.parquet") == ("b.parquet", 1), "another file may be of the same moment"
+    scans.now_s += 3.0
+    assert scans.of(source, "b.parquet") == ("c.parquet", 1)
+    assert scans.of(source, "c.parquet") == ("d.parquet", 0)
+    write_rows(tmp_path / "ca.parquet", [row(1)])
+    assert scans.of(source, "c.parquet") == ("ca.parquet", 1)
+    scans.now_s += 3.0
+    assert scans.of(source, "ca.parquet") == ("d.parquet", 1)
+    assert scans.of(source, "d.parquet") == ("e.parquet", 0)
+    assert [scans.of(source, "e.parquet") for _ in range(3)] == [("", 0)] * 3
+    assert scans.of(source, "a.parquet") == ("b.parquet", 1), "another node has read less"
+    scans.now_s += 30.0
+    assert scans.of(source, "e.parquet") == ("", 1), "not all file systems have times of changes"
+    source.close()
+
+
+def test_only_some_names_of_a_large_folder_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "_RUN_MAX", 3)
+    scans, source = Scans(monkeypatch), FolderSourceFeed(tmp_path)
+    names = [f"{name}.parquet" for name in "abcdefgh"]
+    for name in reversed(names):
+        write_rows(tmp_path / name, [row(1)])
+    scans.of(source, "")
+    scans.now_s += 3.0
+    found, after = [], ""
+    while (offset := scans.of(source, after)[0]) != "":
+        found.append(offset)
+        after = offset
+    assert found == names
+    assert scans.count == 1 + 3
+    source.close()
