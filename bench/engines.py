@@ -12,6 +12,7 @@ import numpy as np
 from bench.datasets import Subscriptions
 from engine import Engine, EngineOptions, Positions, Published
 from engine.contracts import TOP_K, Rows
+from engine.expiries import ALL
 from engine.objects import Objects
 from engine.polygons import Rings
 from engine.top_k.matcher import TopKMatcher, TopKSpecs
@@ -34,10 +35,11 @@ class TimedEngine(Engine):
         on_changes: Callable[[Rows], None] = lambda _changes: None,
         *,
         notify: bool = False,
+        count_max: int = ALL,
     ) -> Ints:
         """See `Engine.advance`."""
         with self._timed():
-            return super().advance(now_ms, on_due, on_changes, notify=notify)
+            return super().advance(now_ms, on_due, on_changes, notify=notify, count_max=count_max)
 
     def publish(
         self,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
@@ -182,7 +182,7 @@ class Batcher:
         """
         is_ready = None
         if under_way or self.holds_queries:
-            busy = under_way or frozenset()
+            busy: Collection[str] = under_way or ()
 
             def is_ready(entry: Entry) -> bool:
                 if self.holds_queries and isinstance(entry.command, QUERIES):

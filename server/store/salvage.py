@@ -244,7 +244,7 @@ def _exchange(path: str, part: str) -> None:
         if Path(f"{path}{suffix}").exists():
             _copied(f"{path}{suffix}", f"{path}{_DAMAGED}{number}{suffix}")
     with (
-        contextlib.suppress(sqlite3.Error, StoreError),  # if it is too damaged for that, its copy has the log
+        contextlib.suppress(sqlite3.Error, StoreError),  # too damaged for that: its copy has the log
         contextlib.closing(opening.connected(path)) as database,
     ):
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
