@@ -23,7 +23,7 @@ from server import main
 from server.assembly.deployment import Feeds
 from server.bridge import attempts
 from server.bridge.chunk import Chunk
-from server.bridge.feeds import FolderSinkFeed
+from server.bridge.feeds import FolderSinkFeed, RedisSinkFeed
 from server.counters import Feed
 from server.errors import BridgeError
 from server.limits import Limits
@@ -168,6 +168,24 @@ async def test_feeds_in_redis_of_a_killed_server(tmp_path: Path, redis: RedisSer
     ]
     assert {row["object_id"] for row in rows} == set(range(1, 21))
     assert {row["action"] for row in rows} == {PUBLISH}
+
+
+def test_a_write_of_many_bytes_is_several_entries_and_is_stored_once(
+    redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("feeds.redis.entries.BYTES_MAX", 4_000)
+    target = redis.address("out", 2)
+    feed, found = RedisSinkFeed(target), Streams(target, MESSAGES, KEYS["messages"])
+    rows = pa.Table.from_pylist([message(one) | {"payload": bytes(900)} for one in range(20)], MESSAGES)
+    for _ in range(2):  # the server was killed before it knew
+        feed.put(1, 20, rows)
+    feed.put(21, 21, rows.slice(0, 1))
+    for name, more in (("out:0", [0]), ("out:1", [])):
+        read = found.read(Span(target.server, name, BEGIN, "+"))
+        ids = [row["object_id"] for some in read for row in some.to_pylist()]
+        assert ids == [one for one in range(20) if one % 2 == int(name[-1])] + more
+        entries = [entry_id.decode() for entry_id, _ in redis.client().xrange(name)]
+        assert entries == [f"20-{place}" for place in range(4)] + ["21-0"] * len(more)
 
 
 def poisoned() -> list[dict[bytes, bytes]]:
