@@ -110,7 +110,8 @@ class Partition:
         rows = coming[np.lexsort((block.object_id[coming], block.time_ms[coming]))]
         arrived = self._arrive(block, rows)
         is_alive = arrived.is_inside & (block.expiry_ms[rows] > self.now_ms)
-        is_alive &= ~np.isin(block.object_id[rows], block.object_id[block.is_retraction != 0])
+        # An early retraction that stopped its message is in the message's expiry; others were forgotten.
+        is_alive &= ~np.isin(block.object_id[rows], block.object_id[block.is_retraction == 1])
         self._publish(block, rows[is_alive], arrived._replace(ends=arrived.ends[is_alive]), nobody)
         self.early.forget(self.window.first_key(self.now_ms))
 

@@ -265,6 +265,15 @@ def test_so_many_retractions_without_messages_are_remembered_as_the_window_has_p
     job.apply([retraction(one, 100) for one in range(8)])
     job.apply([message(one, 99) for one in (3, 4, 5)], [subscription(1)])
     assert job.ids() == [3, 4]  # the last three were remembered: of 5, 6 and 7
+    job = Job(COUNT)
+    job.apply([message(100, 1)], [subscription(1)])
+    for one in range(4):
+        job.apply([retraction(one, 10)])
+    job.apply([message(0, 9)])  # the retraction of 0 was logged, and is forgotten
+    assert job.ids() == [0, 100]
+    job.restore()
+    job.apply([retraction(0, 13)])
+    assert job.ids() == [100]
 
 
 @pytest.mark.parametrize("size", [COUNT, TIME])
