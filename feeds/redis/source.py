@@ -1,8 +1,8 @@
 """A feed in Redis as a streaming source of Spark, with one task for each stream and bounded batches.
 
-An offset has the id of the last entry of each stream that was read. Spark stores offsets, so after a
-fault an entry is read again if Redis still has it. When streams are trimmed, entries that the job has not
-processed must remain (`batches/*.json` has the ranges that each batch has read).
+An offset has the id of the last entry of each stream that was read. Spark stores offsets, and after a
+fault the last batch reads its entries again. When streams are trimmed, these entries and the one before
+them must remain (`batches/*.json` has the ranges that each batch has read); otherwise the job fails.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ _PAUSE_S, _PAUSE_MAX_S = 0.05, 2.0
 _ANSWER_S = 10.0
 _AT_ONCE = 64
 """Entries in one read."""
+_LAST = "+"
+"""Stands for the last id in a range."""
 
 _BYTES_AT_ONCE = 16 * 1024 * 1024
 """Bytes of entries in one read of `wait`, if the next ones are no larger than those before them."""
@@ -37,10 +39,14 @@ if #found == 0 then return ARGV[1] end
 return found[#found][1]
 """
 
-__all__ = ["Entry", "RedisError", "Streams", "connected"]
+__all__ = ["Entry", "RedisError", "Streams", "TrimmedError", "connected"]
 
 Entry = dict[bytes, bytes]
 """Fields of an entry."""
+
+
+class TrimmedError(RedisError):
+    """Entries of a range may have been trimmed."""
 
 
 def connected(server: str, *, is_patient: bool = True, credentials: Credentials | None = None) -> Redis:
@@ -124,12 +130,25 @@ class Streams:
         return last[0][0].decode() if last else after
 
     def read(self, span: Span) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a range, one entry at a time. O(rows)."""
+        """Yield the rows of a range, one entry at a time. O(rows).
+
+        The entry before the range must still exist. Streams are trimmed from their start, so no entry of
+        the range is missing then.
+
+        Raises
+        ------
+        TrimmedError
+            If that entry or the last one of the range does not exist.
+        """
         after = span.after
         while after != span.upto:
-            found = self._redis.xrange(span.stream, f"({after}", span.upto, count=_AT_ONCE)
+            found = self._redis.xrange(span.stream, after, span.upto, count=1 + _AT_ONCE)
             entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", found)
+            if after != BEGIN:
+                before, *entries = entries or [(b"", {})]
+                _require(before[0].decode() == after, span.stream, after)
             if not entries:
+                _require(span.upto == _LAST, span.stream, span.upto)
                 return
             for entry_id, fields in entries:
                 yield rows_of(fields, self._schema)
@@ -154,7 +173,7 @@ class Streams:
         parts = []
         for stream in self.address.names:
             missing = count // self.address.streams
-            for rows in self.read(Span(self.address.server, stream, BEGIN, "+")):
+            for rows in self.read(Span(self.address.server, stream, BEGIN, _LAST)):
                 parts.append(rows.slice(0, missing))
                 missing -= len(parts[-1])
                 if not missing:
@@ -172,3 +191,11 @@ class Streams:
     def close(self) -> None:
         """Close the connections."""
         self._redis.close()
+
+
+def _require(is_there: bool, stream: str, entry_id: str) -> None:  # noqa: FBT001
+    if not is_there:
+        raise TrimmedError(
+            f"{stream} lacks the entry {entry_id}, so that entries may be missing: trim only what comes "
+            "before the input of the last batch"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from feeds.redis import AddressError, RedisAddress, entries
 from feeds.redis.address import BEGIN, Span, is_redis
 from feeds.redis.entries import ARROW, JSON, packed, rows_of
-from feeds.redis.streams import Streams, connected
+from feeds.redis.streams import Streams, TrimmedError, connected
 from feeds.schemas import KEYS, MESSAGES
 from tests.streaming.feed import RandomFeed
 from tests.support.redis_server import RedisServer
@@ -99,6 +100,32 @@ def test_a_batch_is_so_many_entries_and_an_entry_is_put_once(redis: RedisServer)
     assert streams.upto(BEGIN, "messages:1", None) == BEGIN
     assert len(_rows(streams)) == 5 * len(rows)
     assert streams.first(4).num_rows == 4
+    streams.close()
+
+
+def test_a_range_of_which_entries_were_trimmed_is_not_read(redis: RedisServer) -> None:
+    streams, client = Streams(redis.address("messages"), MESSAGES, KEYS["messages"]), redis.client()
+    rows = pa.RecordBatch.from_pylist([{"object_id": 1}], MESSAGES)
+
+    def read(after: str, upto: str) -> Iterator[pa.RecordBatch]:
+        return streams.read(Span(streams.address.server, "messages:0", after, upto))
+
+    for number in range(150):
+        streams.put("messages:0", f"7-{number}", rows)
+    client.xtrim("messages:0", minid="7-2", approximate=False)
+    assert len(list(read("7-2", "7-140"))) == 138
+    client.xtrim("messages:0", minid="7-3", approximate=False)
+    with pytest.raises(TrimmedError, match="messages:0 lacks the entry 7-2, "):
+        list(read("7-2", "7-140"))
+    assert len(list(read(BEGIN, "7-140"))) == 138, "a new job begins with what there is"
+    started = read(BEGIN, "7-149")
+    next(started)
+    client.xtrim("messages:0", minid="7-148", approximate=False)
+    with pytest.raises(TrimmedError, match="lacks the entry 7-67, "):
+        list(started)
+    with pytest.raises(TrimmedError, match="lacks the entry 7-140, "):
+        list(read(BEGIN, "7-140"))
+    assert streams.first(10).num_rows == 2
     streams.close()
 
 
