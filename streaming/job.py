@@ -28,6 +28,7 @@ from safe_region.jit.ahead import Report
 from streaming.claim import Claim
 from streaming.distribution import has_replicas
 from streaming.feedback.exchange import Exchange
+from streaming.outputs import bind_outputs
 from streaming.parameters import StreamParameters
 from streaming.plan import Plan
 from streaming.planning import planned, struct_of
@@ -82,7 +83,7 @@ def start(
     ParameterError
         If a folder that the job reads does not exist.
     PlanError
-        If the job was started with other settings.
+        If the job was started with other settings, or an output belongs to another job.
     IdfError
         If the file of weights cannot be used.
     ClusterError
@@ -133,6 +134,7 @@ def _ready(parameters: StreamParameters, spark: SparkSession, on_compiling: Repo
         Stored(spark, parameters.checkpoint).make_folder()  # for this user only
         check_hosts(spark, read=read, written=written, memory=parameters.memory)
     plan = planned(parameters, spark)
+    bind_outputs(parameters, spark)
     ready_kernels(plan, on_compiling)
     if is_cluster:
         compile_on_hosts(spark, plan)

@@ -1,7 +1,8 @@
 """Changes in Redis: a stream for each partition of the job, and one of complete batches.
 
 The job sets the ids of entries, `batch + 1` and a number, so a repeated batch finds its entries already
-there. An entry has rows as `arrays.changes.ROWS` has them, in Arrow's format.
+there. An entry has rows as `arrays.changes.ROWS` has them, in Arrow's format. A key beside the streams
+has the id of the job.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -17,13 +18,28 @@ from pyspark.sql import functions as F
 
 from feeds.redis import RedisAddress
 from feeds.redis.address import Credentials
-from feeds.redis.streams import Streams
+from feeds.redis.streams import Streams, connected
 from streaming.arrays.changes import ROWS, from_bytes
 
 _OBJECTS_MAX = 5_000
 """Rows of an entry: about a megabyte, if an object changes a usual number of results."""
 _WRITTEN_DDL = "entries int"
 _BATCH = pa.schema([("batch", pa.int64()), ("about", pa.string())])
+
+
+def owner_of(where: RedisAddress, job: str, *, is_new: bool) -> str | None:
+    """Return the id of the job whose changes a feed has; bind the feed to `job` if it has no id.
+
+    A feed with batches and without an id is not bound to a new job, and None is returned.
+    """
+    redis, key = connected(where.server), f"{where.feed}:job"
+    try:
+        if is_new and redis.exists(where.feed) and not redis.exists(key):
+            return None
+        redis.set(key, job, nx=True)
+        return cast("bytes", redis.get(key)).decode()
+    finally:
+        redis.close()
 
 
 def append_changes(changes: DataFrame, where: RedisAddress, number: int) -> None:

@@ -3,11 +3,14 @@
 from collections import Counter
 
 import pyarrow as pa
+import pytest
 
 from feeds.redis.address import BEGIN, Span
 from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS
 from streaming.arrays.changes import ROWS
+from streaming.job import start
+from streaming.plan import PlanError
 from streaming.result.audit import audit
 from tests.streaming.spark.test_job import Job
 from tests.support.stream_results import changes_of, forget_manifest
@@ -64,6 +67,21 @@ def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
     changes, batches = sent(redis, 2)
     assert changes == Counter(repr({name: row[name] for name in ROWS.names}) for row in rows)
     assert batches == dict.fromkeys(range(3), 1)
+
+    # Another job would number its batches alike, and Redis would drop them.
+    others = {name: tmp_path / f"other-{name}" for name in ("out", "checkpoint")}
+    for _ in range(2):
+        with pytest.raises(
+            PlanError, match=r"/updates\S* has changes of another job than .*other-checkpoint"
+        ):
+            start(job.parameters.changed(**others), spark)
+        redis.client().delete("updates:job")  # an earlier version has written no id
+    assert job.run() == []
+
+    redis.client().xtrim("messages:0", maxlen=0, approximate=False)
+    appended(redis, job.feed, 40)
+    with pytest.raises(Exception, match="messages:0 lacks the entry"):
+        job.run()
 
 
 def test_entries_that_cannot_be_read_are_refused(tmp_path, spark, redis):
