@@ -74,7 +74,9 @@ def rebalance(
     on_batch: Callable[[Batch], None] = lambda _batch: None,
     claim: Claim | None = None,
 ) -> Rebalanced | None:
-    """Rebalance a job that is not running; return None if it has not started.
+    """Rebalance a job that is not running; return None if there is nothing to do.
+
+    That is so if the job has not started, or has not read anything since it was rebalanced in this way.
 
     Parameters
     ----------
@@ -102,6 +104,7 @@ def rebalance(
     before, chosen = read_plan(checkpoint), chosen_of(parameters, checkpoint)
     before.require_same(**{name: value for name, value in chosen.items() if name not in REBALANCED})
     _require_same_kind(before.mechanism, parameters.mechanism)
+    same = {name: getattr(before, name) for name in REBALANCED}
     wanted = {name: chosen[name] for name in REBALANCED}
     pending = rebalancing(checkpoint, spark, parameters.memory)
     if pending not in (None, wanted):
@@ -113,7 +116,6 @@ def rebalance(
     own = checkpoint / SPARK
     if _is_pending(own, before):
         (checkpoint / REBALANCING).remove()  # of an attempt beside an older driver that started a batch
-        same = {name: getattr(before, name) for name in REBALANCED}
         present = parameters.changed(once=True, every_ms=None, **same)
         start(present, spark, on_batch, claim=claim).awaitTermination()
     claim.require()
@@ -121,6 +123,8 @@ def rebalance(
         (checkpoint / PLAN).remove()
         return None
     if settled(checkpoint, before, spark).moved:
+        if wanted == same:
+            return None
         raise PlanError(
             "the job has not read any messages since the last rebalancing; run it before "
             "you rebalance it again"

@@ -104,7 +104,7 @@ class Listener:
 
 
 def ask_to_rebalance(checkpoint: Stored) -> None:
-    """Request a rebalancing of a job, after its next batch, or at its next start if it is not running.
+    """Request a rebalancing of a job, once it has completed a batch since it was started or rebalanced.
 
     Raises
     ------

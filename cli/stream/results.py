@@ -86,8 +86,9 @@ def audit(out: Path, checkpoint: Path, sample: int, seed: int, spark: SparkChoic
 def rebalance(checkpoint: Path, spark: SparkChoice) -> None:
     """Request a running job to rebalance its current subscriptions.
 
-    The job does it after its next batch, or if it is not running, after its first batch. For another
-    number of partitions or another mechanism, stop the job and start it with --rebalance.
+    The job does it within seconds, or after its next batch if it has completed none since it was started
+    or rebalanced. For another number of partitions or another mechanism, stop the job and start it with
+    --rebalance.
     """
     from feeds.storage import Stored  # noqa: PLC0415
     from streaming.plan import PlanError  # noqa: PLC0415
@@ -95,7 +96,7 @@ def rebalance(checkpoint: Path, spark: SparkChoice) -> None:
 
     with reported(PlanError, OSError), session(spark) as started:
         ask_to_rebalance(Stored(started, checkpoint))
-    click.echo("requested: the job rebalances after its next batch")
+    click.echo("requested: the job rebalances within seconds, or after its first batch")
 
 
 @click.command(epilog="Example: nearcast stream release --checkpoint state")

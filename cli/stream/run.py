@@ -153,7 +153,9 @@ def _rebalance(parameters: StreamParameters, spark: SparkSession, lines: BatchLi
     with Console(stderr=True).status("rebalancing the job"):
         done = rebalance(parameters, spark, lines)
     if done is None:
-        click.echo("nothing to rebalance: the job has not started", err=True)
+        click.echo(
+            "nothing to rebalance: the job has read nothing yet, or since it was rebalanced", err=True
+        )
         return
     lines.rebalanced(done)
 

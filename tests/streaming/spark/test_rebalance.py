@@ -178,10 +178,16 @@ def test_the_memory_of_the_run_before_is_released_though_the_rebalancing_was_kil
     with pytest.raises(KeyboardInterrupt):
         rebalance(job.parameters, spark)
     monkeypatch.undo()
-    assert plan_of(job.parameters.checkpoint).partitions == 3
-    planned(job.parameters, spark)
+    plan = plan_of(job.parameters.checkpoint)
+    assert plan.partitions == 3
+    assert rebalance(job.parameters, spark) is None  # as the documentation has it, after a crash
     assert not before.exists()
     assert not (job.parameters.checkpoint / "rebalancing.json").exists()
+    assert plan_of(job.parameters.checkpoint) == plan
+    job.add(1)
+    assert [one.number for one in job.run()] == [2]
+    for file, batch in enumerate((0, 2)):
+        job.require_exact(batch, file)
 
 
 def test_a_checkpoint_that_has_lost_its_plan_is_refused(tmp_path, spark):
