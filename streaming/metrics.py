@@ -46,7 +46,9 @@ _GAUGES = {
     "index_bytes": "Memory of the indexes of all partitions.",
 }
 _BATCH_SECONDS = "Duration of batches, from Spark's plan of the batch to the manifest."
-_PARTITION_SECONDS = "Time that each partition took for the last batch, in ascending order."
+_PARTITION_SECONDS = (
+    "Time that each partition, or its replicas, took for the last batch, in ascending order."
+)
 _LAG_SECONDS = "Age of the latest message when the last batch was completed."
 _US = 1e-6
 _MS = 1e-3

@@ -50,6 +50,7 @@ _OWN = frozenset(
         "index_bytes",
         "left",
         "pairs",
+        "match_us",
         "matched",
         "rebuilt",
         "received",
@@ -75,7 +76,8 @@ class Batch:
         results and of departures; the number of messages that partitions have received together, and the
         time that they worked.
     loads_us
-        The time that each partition worked, of those that had any work.
+        The time that each partition worked, of those that had any work. If subscriptions have replicas,
+        the time of the replicas: a rebalancing does not divide owners.
     seconds
         From the start of the batch in Spark to its manifest.
     """
@@ -164,9 +166,10 @@ class Sink(NamedTuple):
         found = [(row.kind, json.loads(bytes(row.block))) for row in small]
         counts = _total(about for kind, about in found if kind == COUNTS)
         loads_us = Counter[int]()
+        load = "apply_us" if self.exchange is None else "match_us"
         for row, (kind, about) in zip(small, found, strict=True):
             if kind == COUNTS:
-                loads_us[row.partition] += about.get("apply_us", 0)
+                loads_us[row.partition] += about.get(load, 0)
         changes = answers.where(F.col("kind") == CHANGES)
         own = folder_of(number, self.claim.name)
         if counts.get("entered", 0) or counts.get("left", 0):

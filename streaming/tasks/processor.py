@@ -218,7 +218,7 @@ class _State(NamedTuple):
 
 
 def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) -> dict[str, int]:
-    """Return the numbers of subscriptions, replicas, and messages that replicas have matched."""
+    """Return the numbers of subscriptions and replicas, and what replicas have matched."""
     found = [FoundBlock.unpack(block) for kind, block in blocks if kind == FOUND]
     count = state.partition.subscription_count
     if state.placer is None:
@@ -229,6 +229,8 @@ def _gauges(partition: int, state: _State, blocks: Iterable[tuple[str, bytes]]) 
         # Replicas send every owner the number of their messages: only one owner counts it.
         "matched": sum(block.received for block in found) if partition == 0 else 0,
         "pairs": sum(len(block.found.object_id) for block in found),
+        # For the same reason each owner counts the time of the replicas of its own partition.
+        "match_us": sum(block.match_us for block in found if block.partition == partition),
     }
 
 

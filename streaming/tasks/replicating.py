@@ -8,6 +8,7 @@ batch before, is applied first. Rows that are not for replicas pass through.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -80,9 +81,10 @@ class ReplicaProcessor(StatefulProcessor):
         version, digest = self._log.version(), _digest(feedback)
         with shared.locked(), rooms_of(shared.room):
             replicas = self._taken(shared, partition, version, digest)
+            began_s = time.perf_counter()
             for block in feedback:
                 replicas.apply(Feedback.unpack(block), self._plan.partitions)
-            found = list(self._found(replicas, Messages.join(messages))) if messages else []
+            found = self._found(replicas, Messages.join(messages), began_s) if messages else []
             version += bool(feedback)
             shared.keep(replicas, Note(version, digest, b""))
         if feedback:
@@ -107,17 +109,20 @@ class ReplicaProcessor(StatefulProcessor):
             replicas.apply(block, self._plan.partitions)
         return replicas
 
-    def _found(self, replicas: Replicas, block: Messages) -> Iterator[tuple[int, FoundBlock]]:
-        """Yield for each owner the pairs found for it, even if there are none."""
+    def _found(self, replicas: Replicas, block: Messages, began_s: float) -> list[tuple[int, FoundBlock]]:
+        """Return for each owner the pairs found for it, even if there are none."""
         owner_count = self._plan.partitions
         matches = replicas.match(block)
+        match_us = round((time.perf_counter() - began_s) * 1e6)
         objects = np.repeat(block.object_id, np.diff(matches.offsets))
         owners = (matches.ids - handle_of(STATIONARY, 0)) % owner_count
+        blocks = []
         for owner in range(owner_count):
             mine = owners == owner
             last_seen = replicas.versions.get(owner, NOBODY)
             found = Found(objects[mine], matches.ids[mine])
-            yield owner, FoundBlock(replicas.number, last_seen, found, len(block))
+            blocks.append((owner, FoundBlock(replicas.number, last_seen, found, len(block), match_us)))
+        return blocks
 
 
 class FoundBlock(NamedTuple):
@@ -129,19 +134,22 @@ class FoundBlock(NamedTuple):
     found: Found
     received: int
     """The number of messages that were matched."""
+    match_us: int
+    """The time that the replicas took for the batch."""
 
     def pack(self) -> bytes:
         """Return it as bytes."""
-        about: Ints = np.array([self.partition, *self.last_seen, self.received], dtype=np.int64)
+        numbers = [self.partition, *self.last_seen, self.received, self.match_us]
+        about: Ints = np.array(numbers, dtype=np.int64)
         return pack({"about": about, "object_id": self.found.object_id, "handle": self.found.handle})
 
     @classmethod
     def unpack(cls, data: bytes) -> FoundBlock:
         """Read it from bytes."""
         columns = unpack(data)
-        partition, token, version, received = columns["about"].tolist()
+        partition, token, version, received, match_us = columns["about"].tolist()
         found = Found(columns["object_id"], columns["handle"])
-        return cls(partition, OwnerVersion(token, version), found, received)
+        return cls(partition, OwnerVersion(token, version), found, received, match_us)
 
 
 def _digest(blocks: Sequence[bytes]) -> bytes:
