@@ -184,6 +184,7 @@ class PartitionProcessor(StatefulProcessor):
             with suppress(LostError):
                 return cast("_State", shared.take())
         shared.discard()
+        shared.discard_outdated()
         return None
 
     def _new(self) -> _State:

@@ -104,6 +104,7 @@ class ReplicaProcessor(StatefulProcessor):
             with suppress(LostError):
                 return cast("Replicas", shared.take())
         shared.discard()
+        shared.discard_outdated()
         replicas = Replicas(partition, self._plan.engine_options().weighted_index)
         for block in self._log.feedback():
             replicas.apply(block, self._plan.partitions)

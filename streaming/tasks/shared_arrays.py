@@ -86,25 +86,25 @@ class SharedArrays:
         """File names by address; mapped files stay mapped, so that no other data gets their addresses."""
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, wait_s: float = _LOCK_S) -> Iterator[None]:
         """Hold the lock of the folder; wait while another process holds it.
 
         Raises
         ------
         SharedArraysError
-            If that takes more than ten minutes.
+            If that takes more than `wait_s`, ten minutes by default.
         OwnFolderError
             If the folder is not private to this user.
         """
         own_folder(self._folder)
         with (self._folder / "lock").open("wb") as lock:
-            end_s = time.monotonic() + _LOCK_S
+            end_s = time.monotonic() + wait_s
             while True:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    if time.monotonic() > end_s:
+                    if time.monotonic() >= end_s:
                         raise SharedArraysError(f"{self._folder} is in use by another process") from None
                     time.sleep(_LOCK_POLL_S)
             yield
@@ -197,6 +197,17 @@ class SharedArrays:
         """Remove the value. Requires the lock."""
         self._mapped.clear()
         self._remove_all_but({"lock"})
+
+    def discard_outdated(self) -> None:
+        """Remove the values that other versions of the program have left in folders of this name.
+
+        Each version has a folder beside that of this one (`Plan.folder`). A value that is in use stays.
+        """
+        for folder in self._folder.parent.parent.glob(f"*/{self._folder.name}"):
+            if folder != self._folder:
+                other = SharedArrays(folder)
+                with suppress(SharedArraysError), other.locked(wait_s=0.0):
+                    other.discard()
 
     def _map(self, name: str) -> mmap.mmap:
         """Map a file, so that the next process that maps it sees the changes."""

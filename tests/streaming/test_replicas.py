@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from streaming import plan as plan_module
 from streaming.arrays.blocks import digests
 from streaming.arrays.changes import from_bytes
 from streaming.distribution import MECHANISMS, Sample
@@ -180,3 +181,20 @@ def test_kernels_are_compiled_without_what_a_rebalancing_has_set_aside(tmp_path)
     plan = Cluster(tmp_path, "keyword", WINDOWS["count"], 2).plan
     absent = (tmp_path / "nowhere").as_uri()
     ready_kernels(replace(plan, moved=absent, retired=(1, 2)), lambda _done, _total: None)
+
+
+def test_another_version_of_the_program_removes_the_indexes_that_it_replaces(tmp_path, monkeypatch):
+    cluster, feed = Cluster(tmp_path, "keyword", WINDOWS["count"], 2), RandomFeed(5)
+    held = {}
+    for version in ("first", "second"):
+        monkeypatch.setattr(plan_module, "program_digest", lambda version=version: version)
+        cluster.apply(*read(feed.subscriptions(20), feed.messages(40)))
+        cluster.apply(*read([], feed.messages(40)))
+        held[version] = cluster.plan.folder(tmp_path)
+    names = {"0", "1", "replicas-0", "replicas-1"}
+    for version, files in (("first", {"lock"}), ("second", {"lock", "head"})):
+        for name in names:
+            found = {path.name for path in (held[version] / name).iterdir()}
+            assert {one for one in found if not one.startswith("array-")} == files, (version, name)
+    assert not list(held["first"].glob("*/array-*"))
+    assert list(held["second"].glob("*/array-*"))
