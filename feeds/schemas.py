@@ -68,3 +68,5 @@ KEYS = {"messages": "object_id", "subscriptions": "subscription_id"}
 
 SOURCE = "source"
 """Column that a job reads in addition to a feed's columns: the file or stream range that has the row."""
+BATCH_MS = "batch_ms"
+"""Another one, of messages: when the batch that reads the row was started, also if it is repeated."""

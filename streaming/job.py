@@ -22,7 +22,7 @@ from feeds.cluster import is_local
 from feeds.hosts.preflight import check_hosts
 from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
-from feeds.schemas import FEEDS, SOURCE
+from feeds.schemas import BATCH_MS, FEEDS, SOURCE
 from feeds.storage import Stored, Where
 from safe_region.jit.ahead import Report
 from streaming.claim import Claim
@@ -90,7 +90,9 @@ def start(
         If a host of a cluster cannot do its part.
     """
     plan = _ready(parameters, spark, on_compiling)
-    messages = _feed(parameters, "messages", spark).mapInArrow(messages_router(plan), ROUTED_DDL)
+    # Spark logs the time of a batch when it starts the batch, so a repeated batch has the same time.
+    rows = _feed(parameters, "messages", spark).withColumn(BATCH_MS, F.unix_millis(F.current_timestamp()))
+    messages = rows.mapInArrow(messages_router(plan), ROUTED_DDL)
     out = Stored(spark, parameters.out, is_shared=True)
     checkpoint = Stored(spark, parameters.checkpoint)
     claim, exchange = claim or Claim(checkpoint), None

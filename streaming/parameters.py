@@ -17,7 +17,7 @@ from index.catalogue import (
     KINDS,
     WEIGHTED_SUBSCRIPTION_INDEXES,
 )
-from nearcast.limits import DEFAULT_LIMITS, DURATION_MS_MAX
+from nearcast.limits import DEFAULT_LIMITS, DURATION_MS_MAX, TIME_MS_MAX
 from safe_region.earth.frame import Area
 from streaming.mechanism import Mechanism
 from streaming.window_size import WindowSize
@@ -30,6 +30,7 @@ __all__ = ["ParameterError", "StreamParameters"]
 PARTITIONS_MAX = 1024
 _DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_AHEAD: Any = "1d"  # `streaming.plan.AHEAD_MS`
 _URI = re.compile(r"[a-z][a-z0-9+.-]*:/")
 
 
@@ -145,6 +146,13 @@ class StreamParameters(Parameters):
     )
     updates: Annotated[_Redis | None, Shown(metavar="redis://...", is_secret=True)] = Field(
         None, description="Also send changes to Redis: redis://host:port/database/feed."
+    )
+    ahead_ms: Annotated[_Interval, Shown(flag="--ahead", metavar="TIME", limit="as 1h, 30d")] = Field(
+        _AHEAD,
+        validate_default=True,
+        ge=1,
+        le=TIME_MS_MAX,
+        description="Maximum time by which a message may be ahead of the clock; others are refused.",
     )
     once: bool = Field(False, description="End when all existing messages have been read.")
     every_ms: Annotated[_Interval | None, Shown(flag="--every", metavar="TIME")] = Field(

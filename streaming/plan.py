@@ -20,6 +20,8 @@ from streaming.program import program_digest
 from streaming.window_size import WindowSize
 
 _FORMAT = 3
+AHEAD_MS = 24 * 3600 * 1000
+"""By how much messages may be ahead of the clock, by default."""
 _CHOSEN = (
     "area",
     "window",
@@ -30,6 +32,7 @@ _CHOSEN = (
     "clause_index",
     "stationary_buffer",
     "idf",
+    "ahead_ms",
 )
 """The settings that the user chooses when the job is started, and may not change later."""
 REBALANCED = (
@@ -71,6 +74,8 @@ class Plan:
         How much the buffers of top-k subscriptions hold beyond their results (`StationaryPolicy`).
     first_level
         Of the hybrids: the number of parts of the first division; 0 if it was not given.
+    ahead_ms
+        By how much the time of a message may be later than the start of the batch that reads it.
     moved
         The folder with the initial state of partitions after a rebalancing; empty if there was no
         rebalancing, or all partitions have started.
@@ -90,6 +95,7 @@ class Plan:
     clause_index: str = DEFAULT_CLAUSE_INDEX
     stationary_buffer: str = StationaryPolicy.COST.value
     first_level: int = 0
+    ahead_ms: int = AHEAD_MS
     moved: str = ""
     retired: tuple[int, ...] = ()
 
@@ -160,6 +166,7 @@ class Plan:
                 raise PlanError(
                     f"{where} has the format {form}, must have {_FORMAT}: start the job again"
                 )
+            kept = {"ahead_ms": AHEAD_MS} | kept  # which plans of earlier versions lack
             kept |= {
                 "area": Area(*kept["area"]),
                 "window": WindowSize(**kept["window"]),

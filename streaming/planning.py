@@ -117,6 +117,7 @@ def chosen_of(parameters: StreamParameters, checkpoint: Stored) -> dict[str, Any
         "clause_index": parameters.clause_index,
         "stationary_buffer": parameters.stationary_buffer,
         "idf": _kept_idf(parameters, checkpoint),
+        "ahead_ms": parameters.ahead_ms,
     }
 
 

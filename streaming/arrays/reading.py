@@ -153,11 +153,16 @@ def _identified(
     return ids
 
 
-def read_messages(batch: pa.RecordBatch, frame: Frame, weigh: Weigh) -> tuple[Messages, Refusals]:
-    """Read messages (`feeds.schemas.MESSAGES`)."""
+def read_messages(
+    batch: pa.RecordBatch, frame: Frame, weigh: Weigh, latest_ms: int = TIME_MS_MAX
+) -> tuple[Messages, Refusals]:
+    """Read messages (`feeds.schemas.MESSAGES`), none of which may be later than `latest_ms`."""
     validator = Validator(len(batch))
     ids = _identified(batch, validator, (PUBLISH, RETRACT, EXPIRE), "object_id", OBJECT_ID_MAX)
     time_ms = _numbers(batch["time_ms"])
+    validator.require(
+        time_ms <= latest_ms, f"time_ms must be at most {latest_ms}, not further ahead of the clock"
+    )
     is_published = _texts(batch["action"]) == PUBLISH
     x_m, y_m = _positions(batch, validator, is_published, frame)
     ttl_ms = pc.fill_null(batch["ttl_ms"], FOR_EVER_MS).to_numpy(zero_copy_only=False)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feeds.schemas import BOOLEAN, SOURCE, TOP_K
+from feeds.schemas import BATCH_MS, BOOLEAN, SOURCE, TOP_K
 from feeds.storage import open_resolved
 from safe_region.scoring.idf import IdfTable
 from streaming.arrays.blocks import Messages
@@ -54,8 +54,10 @@ def messages_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
     mechanism = plan.make_distribution()
 
     def route(batch: pa.RecordBatch) -> Iterator[Routed]:
-        block, refusals = read_messages(batch, plan.frame, weights(plan.idf))
-        yield from _refused(batch, refusals, MESSAGES)
+        latest_ms = batch[BATCH_MS][0].as_py() + plan.ahead_ms
+        rows = batch.drop_columns([BATCH_MS])
+        block, refusals = read_messages(rows, plan.frame, weights(plan.idf), latest_ms)
+        yield from _refused(rows, refusals, MESSAGES)
         if len(block):
             yield from routed(mechanism, block)
 

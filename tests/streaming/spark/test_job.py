@@ -12,7 +12,7 @@ from safe_region.scoring.idf import IdfTable
 from streaming.arrays.changes import ROWS
 from streaming.job import start
 from streaming.parameters import StreamParameters
-from streaming.plan import PlanError
+from streaming.plan import AHEAD_MS, PlanError
 from streaming.result.audit import Definition, audit, read_feed
 from streaming.result.lists import lists
 from streaming.result.manifest import folder_of
@@ -23,6 +23,7 @@ from tests.support.amounts import SEED
 from tests.support.stream_results import (
     changes_of,
     forget_manifest,
+    manifest,
     manifest_path,
     plan_of,
     read_files,
@@ -210,6 +211,7 @@ def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
         {**good, "object_id": 6, "ttl_ms": 0},
         {**good, "object_id": 7, "keywords": ["x" * 65]},
         {**good, "object_id": 8, "time_ms": None},
+        {**good, "object_id": 9, "time_ms": 1_000 * good["time_ms"]},  # microseconds
     ]
     lines = [json.dumps(row) for row in rows]
     (tmp_path / "messages" / "0.json").write_text("\n".join([*lines, "{no json", ""]))
@@ -217,7 +219,7 @@ def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
     rows = [wanted, {**wanted, "k": 0}, {**wanted, "alpha": 2.0}, {**wanted, "similarity": "like"}]
     (tmp_path / "subscriptions" / "0.json").write_text("\n".join(map(json.dumps, rows)))
     (batch,) = job.run()
-    assert (batch.counts["published"], batch.counts["started"], batch.refused) == (1, 1, 11)
+    assert (batch.counts["published"], batch.counts["started"], batch.refused) == (1, 1, 12)
     found = audit(job.parameters.checkpoint, job.parameters.out, spark, 10)
     assert found == (1, [])
     reasons = [json.loads(line)["reason"] for line in refused_of(job.parameters.out, 0)]
@@ -244,3 +246,42 @@ def test_a_job_resumes_with_its_settings_or_names_the_difference(tmp_path, spark
         job.run(job.parameters.changed(partitions=2))
     with pytest.raises(PlanError, match="idf is "):
         job.run(job.parameters.changed(idf=None))
+
+
+def test_a_batch_that_is_repeated_refuses_the_rows_that_it_refused_before(tmp_path, spark):
+    """They are compared with the time of the batch, which is its first start."""
+    job = Job(tmp_path, spark, partitions=1)
+    job.feed.time_ms = time.time_ns() // 1_000_000 + 3_600_000
+    job.add(1)
+    job.run()
+    assert plan_of(job.parameters.checkpoint).ahead_ms == AHEAD_MS
+    before = manifest(job.parameters.out, 0)
+    assert before["published"] > 0
+    assert before.get("refused", 0) == 0
+    started = job.parameters.checkpoint / "spark" / "offsets" / "0"
+    version, about, *offsets = started.read_text().splitlines()
+    about = json.dumps(json.loads(about) | {"batchTimestampMs": job.feed.time_ms - 2 * AHEAD_MS})
+    started.write_text("\n".join([version, about, *offsets]))
+    for name in ("offsets/.0.crc", "commits/0", "commits/.0.crc"):
+        (job.parameters.checkpoint / "spark" / name).unlink(missing_ok=True)
+    forget_manifest(job.parameters.out, 0)
+    (batch,) = job.run()
+    assert batch.counts["published"] == 0
+    assert batch.refused >= before["published"]
+    assert all(
+        "ahead of the clock" in json.loads(one)["reason"] for one in refused_of(job.parameters.out, 0)
+    )
+    assert audit(job.parameters.checkpoint, job.parameters.out, spark, 100).mismatches == []
+
+
+def test_a_plan_of_an_earlier_version_has_the_bound_of_times(tmp_path, spark):
+    job = Job(tmp_path, spark, partitions=1)
+    job.run()
+    path = job.parameters.checkpoint / "plan.json"
+    about = json.loads(path.read_bytes())
+    del about["ahead_ms"]
+    path.write_text(json.dumps(about))
+    job.add(1)
+    assert [one.number for one in job.run()] == [0]
+    with pytest.raises(PlanError, match="ahead_ms is 1, must be 86400000, as at the start"):
+        job.run(job.parameters.changed(ahead_ms=1))
