@@ -179,7 +179,7 @@ def _option(field: FieldInfo, facts: Facts) -> click.Option:
     metavar = _shown(field).metavar or _metavar(field.annotation)
     return click.Option(
         [facts.flag, facts.name],
-        type=None if facts.variable else _type(field.annotation),
+        type=None if facts.variable else _type(field),
         multiple=facts.is_list,
         required=is_required,
         metavar=metavar,
@@ -187,14 +187,18 @@ def _option(field: FieldInfo, facts: Facts) -> click.Option:
     )
 
 
-def _type(annotation: Any) -> click.ParamType[Any] | None:  # noqa: ANN401
+def _type(field: FieldInfo) -> click.ParamType[Any] | None:
     """Return click's type of values; None for texts, and for values that the model converts."""
+    from pydantic import BeforeValidator  # noqa: PLC0415
+
+    annotation = field.annotation
     is_union = get_origin(annotation) in {Union, UnionType}
     parts = [one for one in get_args(annotation) if one is not type(None)] if is_union else [annotation]
     if len(parts) != 1:
         return None
-    kind = get_args(parts[0])[0] if get_origin(parts[0]) is Annotated else parts[0]
-    return _TYPES.get(kind)
+    kind, *more = get_args(parts[0]) if get_origin(parts[0]) is Annotated else (parts[0],)
+    is_converted = any(isinstance(one, BeforeValidator) for one in [*field.metadata, *more])
+    return None if is_converted else _TYPES.get(kind)
 
 
 def _facts(name: str, field: FieldInfo, prefix: str | None) -> Facts:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import click
 import pytest
 
+from cli.options import given
 from cli.stream.run import run
+from streaming.parameters import StreamParameters
+from streaming.plan import AHEAD_MS
 
 NEEDED = (
     "--messages=a",
@@ -23,6 +26,14 @@ NEEDED = (
 )
 def test_the_address_of_the_metrics_may_have_brackets(given, host):
     assert run.make_context("run", [*NEEDED, f"--metrics-host={given}"]).params["metrics_host"] == host
+
+
+@pytest.mark.parametrize(("option", "name"), [("--every", "every_ms"), ("--ahead", "ahead_ms")])
+def test_a_time_has_a_unit(option, name):
+    values = given(run.make_context("run", [*NEEDED, f"{option}=90s"]).params)
+    chosen = {one: value for one, value in values.items() if one in StreamParameters.model_fields}
+    assert getattr(StreamParameters(**chosen), name) == 90_000
+    assert StreamParameters(**{one: chosen[one] for one in chosen if one != name}).ahead_ms == AHEAD_MS
 
 
 def test_an_empty_address_of_the_metrics_is_refused():
