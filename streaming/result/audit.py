@@ -7,11 +7,11 @@ messages together, so the audit does not repeat the batches.
 
 from __future__ import annotations
 
-import base64
 import heapq
 import json
 import math
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from safe_region.oracle import OracleClause, OracleObject, OracleRange, OracleSu
 from safe_region.oracle.plane import OracleCircle, OracleRectangle
 from safe_region.scoring.formulas import score_of
 from safe_region.scoring.keywords import normalised_keyword
-from streaming.planning import read_plan
+from streaming.planning import read_plan, struct_of
 from streaming.result.lists import lists
 from streaming.result.manifest import REFUSED, batches, folder_of, read_batch
 from streaming.tasks.routing import read_weights, shown_row
@@ -41,6 +41,9 @@ from streaming.window_size import WindowSize
 
 _FOR_EVER_MS = 1 << 62
 _SCORE_ERROR_MAX = 1e-9
+_OWN_ID = KEYS["subscriptions"]
+_GLOB = re.compile(r"[][*?{}\\]")
+"""Characters that have a meaning in paths for Spark."""
 
 Feed = Mapping[str, Any]
 """A row of a feed."""
@@ -158,7 +161,9 @@ class Audit(NamedTuple):
 
 
 def audit(checkpoint: Where, out: Where, spark: SparkSession, sample: int, seed: int = 1) -> Audit:
-    """Compare a sample of the present results with the definition.
+    """Compare a sample of the results after the last batch with the definition.
+
+    The job may be running: batches that it completes meanwhile do not count.
 
     Parameters
     ----------
@@ -180,22 +185,18 @@ def audit(checkpoint: Where, out: Where, spark: SparkSession, sample: int, seed:
     weigh = read_weights(plan.idf).weight if plan.idf else lambda _word: 1.0
     definition = Definition(plan.frame, plan.window, weigh)
     found = [read_batch(folder, batch) for batch in batches(folder)]
-    read = [
-        {name: [_readable(where, spark) for where in batch["files"][name]] for name in FEEDS}
-        for batch in found
-    ]
-    ids = _subscription_ids([where for files in read for where in files["subscriptions"]])
+    ids = _subscription_ids(found, spark)
     chosen = sorted(random.Random(seed).sample(ids, min(sample, len(ids))))
-    for batch, files in zip(found, read, strict=True):
+    for batch in found:
         refused = _refused(folder, batch, spark)
         rows = {
-            name: [row for row in _rows(files[name], name, set(chosen)) if shown_row(row) not in refused]
+            name: [row for row in _rows(batch, name, chosen, spark) if shown_row(row) not in refused]
             for name in FEEDS
         }
         definition.apply(rows["subscriptions"], rows["messages"])
     expected = definition.results(chosen)
     held: dict[int, dict[int, float]] = {one: {} for one in chosen}
-    for row in lists(out, spark, only=chosen).collect():
+    for row in lists(out, spark, found[-1]["batch"], chosen).collect():
         held[row.subscription_id][row.object_id] = row.score
     mismatches = [
         f"subscription {one}: has {_shown(held[one])}, must have {_shown(expected[one])}"
@@ -217,21 +218,24 @@ def _shown(scores: Mapping[int, float]) -> str:
     return "{" + ", ".join(f"{one}: {score:.9g}" for one, score in sorted(scores.items())) + "}"
 
 
-def _subscription_ids(where: Sequence[str]) -> list[int]:
-    """Return the ids of all present and former subscriptions, in order."""
-    columns = [_table(one, "subscriptions", ["subscription_id"])["subscription_id"] for one in where]
-    distinct = pc.unique(pa.chunked_array([chunk for one in columns for chunk in one.chunks], pa.int64()))
+def _subscription_ids(found: Iterable[Mapping[str, Any]], spark: SparkSession) -> list[int]:
+    """Return the ids of all present and former subscriptions of some batches, in order."""
+    tables = (table for batch in found for table in _tables(batch, "subscriptions", spark, [_OWN_ID]))
+    chunks = [chunk for table in tables for chunk in table[_OWN_ID].chunks]
+    distinct = pc.unique(pa.chunked_array(chunks, pa.int64()))
     return sorted(one for one in distinct.to_pylist() if one is not None)
 
 
-def _rows(where: Iterable[str], feed: str, subscription_ids: set[int]) -> Iterator[Feed]:
-    """Yield rows of a feed; of subscriptions, only those in `subscription_ids`."""
-    wanted = pa.array(sorted(subscription_ids), pa.int64())
-    for one in where:
-        table = _table(one, feed)
+def _rows(
+    batch: Mapping[str, Any], feed: str, subscription_ids: Sequence[int], spark: SparkSession
+) -> Iterator[Feed]:
+    """Yield the rows of a feed in a batch; of subscriptions, only those in `subscription_ids`."""
+    wanted = pa.array(subscription_ids, pa.int64())
+    for table in _tables(batch, feed, spark, FEEDS[feed].names):
         if feed == "subscriptions":
-            table = table.filter(pc.is_in(table["subscription_id"], value_set=wanted))
-        yield from table.to_pylist()
+            yield from table.filter(pc.is_in(table[_OWN_ID], value_set=wanted)).to_pylist()
+        else:
+            yield from table.to_pylist()
 
 
 def _refused(out: Stored, batch: Mapping[str, Any], spark: SparkSession) -> set[str]:
@@ -243,29 +247,34 @@ def _refused(out: Stored, batch: Mapping[str, Any], spark: SparkSession) -> set[
     return {json.dumps(json.loads(line.value)["row"]) for line in lines}
 
 
-def _readable(where: str, spark: SparkSession) -> str:
-    """Return the location of a file for readers without Spark; a range of a stream is unchanged."""
-    return where if is_redis(where) else Stored(spark, where).resolved()
-
-
 def read_feed(path: Path, feed: str) -> list[dict[str, Any]]:
-    """Return the rows of a file of a feed."""
-    return _table(path.absolute().as_uri(), feed).to_pylist()  # type: ignore[no-any-return]
+    """Return the rows of a Parquet file of a feed."""
+    return _of_parquet(path.absolute().as_uri(), feed, FEEDS[feed].names).to_pylist()  # type: ignore[no-any-return]
 
 
-def _table(where: str, feed: str, columns: list[str] | None = None) -> pa.Table:
-    """Return the contents of a file, or of a range of a stream."""
-    schema = FEEDS[feed]
-    if is_redis(where):
-        found = _of_redis(Span.parse(where), feed)
-    else:
-        system, path = open_resolved(where)
-        if path.endswith(".parquet"):
-            return pq.read_table(path, filesystem=system, schema=schema, columns=columns)
-        with system.open_input_stream(path) as file:
-            lines = file.read().decode(errors="replace").splitlines()
-        found = pa.Table.from_pylist([row for line in lines for row in _json(line)], schema)
-    return found if columns is None else found.select(columns)
+def _tables(
+    batch: Mapping[str, Any], feed: str, spark: SparkSession, columns: list[str]
+) -> Iterator[pa.Table]:
+    """Yield the rows of a feed in a batch.
+
+    Spark reads JSON, as in the job: of a line that is not right it may read some of the values.
+    """
+    json_files = []
+    for where in batch["files"][feed]:
+        if is_redis(where):
+            yield _of_redis(Span.parse(where), feed).select(columns)
+        elif where.endswith(".parquet"):
+            yield _of_parquet(Stored(spark, where).resolved(), feed, columns)
+        else:
+            json_files.append(_GLOB.sub(r"\\\g<0>", where))
+    if json_files:
+        rows = spark.read.schema(struct_of(FEEDS[feed])).json(json_files)
+        yield rows.toArrow().cast(FEEDS[feed]).select(columns)
+
+
+def _of_parquet(where: str, feed: str, columns: list[str]) -> pa.Table:
+    system, path = open_resolved(where)
+    return pq.read_table(path, filesystem=system, schema=FEEDS[feed], columns=columns)
 
 
 def _of_redis(span: Span, feed: str) -> pa.Table:
@@ -275,14 +284,3 @@ def _of_redis(span: Span, feed: str) -> pa.Table:
         return pa.Table.from_batches(streams.read(span), FEEDS[feed])
     finally:
         streams.close()
-
-
-def _json(line: str) -> Iterator[dict[str, Any]]:
-    """Yield the row of a line, if it is valid JSON; payloads are in base64."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return
-    if row.get("payload") is not None:
-        row["payload"] = base64.b64decode(row["payload"])
-    yield row

@@ -8,11 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from feeds.schemas import FEEDS
+from feeds.storage import Stored
 from safe_region.scoring.idf import IdfTable
 from streaming.arrays.changes import ROWS
 from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.plan import AHEAD_MS, PlanError
+from streaming.result import audit as audit_module
 from streaming.result.audit import Definition, audit, read_feed
 from streaming.result.lists import lists
 from streaming.result.manifest import folder_of
@@ -237,6 +239,49 @@ def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
         assert any(
             reason.startswith(f"{field} must be") or f" {field} must" in reason for reason in reasons
         )
+
+
+def test_an_audit_reads_json_that_has_no_row_or_other_types_as_the_job_does(tmp_path, spark):
+    job = Job(tmp_path, spark, partitions=1, format="json")
+    good = {**job.feed.message(1), "ttl_ms": None, "payload": "AAEC"}
+    rows = [
+        good,
+        {**good, "object_id": 2, "ttl_ms": "long"},
+        {**good, "object_id": 3, "keywords": [*good["keywords"], 5]},
+        {**good, "object_id": 4, "time_ms": "now"},
+        {**good, "object_id": 5, "lon": "NaN"},
+        {**good, "object_id": 6.5},
+        {**good, "object_id": 7, "keywords": "word1"},
+        {**good, "object_id": 8, "payload": "?"},
+        5,
+        None,
+        "publish",
+    ]
+    (tmp_path / "messages" / "a [1] {b}.json").write_text("\n".join(map(json.dumps, rows)))
+    wanted = {**job.feed.subscription(1), "keywords": good["keywords"][:1], "k": 10}
+    rows = [wanted, {**wanted, "subscription_id": 2, "k": "3"}, {**wanted, "subscription_id": "3"}, 5]
+    (tmp_path / "subscriptions" / "0.json").write_text("\n".join(map(json.dumps, rows)))
+    (batch,) = job.run()
+    assert batch.counts["published"] > 1
+    assert batch.refused > 7
+    assert audit(job.parameters.checkpoint, job.parameters.out, spark, 10) == (2, [])
+
+
+def test_an_audit_of_a_running_job_compares_results_of_one_batch(tmp_path, spark, monkeypatch):
+    job = Job(tmp_path, spark)
+    job.add(1)
+    job.run()
+    found = audit_module.batches
+
+    def batches(out):
+        before = found(out)
+        job.add(1)
+        job.run()
+        return before
+
+    monkeypatch.setattr(audit_module, "batches", batches)
+    assert audit(job.parameters.checkpoint, job.parameters.out, spark, 100).mismatches == []
+    assert len(found(Stored(spark, job.parameters.out))) == 2
 
 
 def test_a_job_resumes_with_its_settings_or_names_the_difference(tmp_path, spark):
