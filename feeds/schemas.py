@@ -63,6 +63,12 @@ SUBSCRIPTIONS = pa.schema(
 
 FEEDS = {"messages": MESSAGES, "subscriptions": SUBSCRIPTIONS}
 
+WITHOUT_PAYLOADS = {
+    name: pa.schema([column for column in schema if column.name != "payload"])
+    for name, schema in FEEDS.items()
+}
+"""The columns of the feeds that a job reads."""
+
 KEYS = {"messages": "object_id", "subscriptions": "subscription_id"}
 """Columns by which a feed is divided: rows with the same value stay in order."""
 

@@ -22,7 +22,7 @@ from feeds.cluster import is_local
 from feeds.hosts.preflight import check_hosts
 from feeds.redis import RedisAddress
 from feeds.redis.source import RedisSource
-from feeds.schemas import BATCH_MS, FEEDS, SOURCE
+from feeds.schemas import BATCH_MS, SOURCE, WITHOUT_PAYLOADS
 from feeds.storage import Stored, Where
 from safe_region.jit.ahead import Report
 from streaming.claim import Claim
@@ -150,7 +150,7 @@ def prepare(spark: SparkSession) -> None:
 
 
 def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataFrame:
-    """Return a feed as a stream: its columns, and the source of each row."""
+    """Return a feed as a stream: its columns without payloads, and the source of each row."""
     where: Where | RedisAddress = getattr(parameters, name)
     if isinstance(where, RedisAddress):
         spark.dataSource.register(RedisSource)
@@ -160,7 +160,7 @@ def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataF
             "entries_per_batch": str(parameters.files_per_batch),
         }
         return spark.readStream.format(RedisSource.name()).options(**options).load()
-    reader = spark.readStream.schema(struct_of(FEEDS[name])).option(
+    reader = spark.readStream.schema(struct_of(WITHOUT_PAYLOADS[name])).option(
         "maxFilesPerTrigger", parameters.files_per_batch
     )
     files = reader.format(parameters.format).load(str(where))

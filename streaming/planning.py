@@ -16,11 +16,12 @@ from pyspark.sql.types import StructType
 
 from feeds.redis import RedisAddress
 from feeds.redis.streams import Streams
-from feeds.schemas import BOOLEAN, FEEDS, KEYS, TOP_K
+from feeds.schemas import BOOLEAN, KEYS, TOP_K, WITHOUT_PAYLOADS
 from feeds.storage import Stored
 from safe_region.scoring.idf import IdfTable
+from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.reading import read_messages, read_subscriptions
-from streaming.distribution import MECHANISMS, Sample, has_replicas, needs_reaches
+from streaming.distribution import MECHANISMS, Sample, has_replicas, needs_reaches, needs_sample
 from streaming.parameters import StreamParameters
 from streaming.partition.reaches import with_reaches
 from streaming.plan import Plan, PlanError
@@ -193,15 +194,18 @@ def keys_of(partitions: int, spark: SparkSession, above: int = -1) -> tuple[int,
 
 def sample_of(parameters: StreamParameters, plan: Plan, spark: SparkSession) -> Sample:
     """Return the first rows of the feeds; with reaches, if the mechanism needs them."""
+    if not needs_sample(plan.mechanism):
+        return Sample(Subscriptions.join([]), Messages.join([]))
     weigh = weights(plan.idf)
     batches: list[pa.RecordBatch] = []
     for name, where in parameters.feeds:
+        schema = WITHOUT_PAYLOADS[name]
         if isinstance(where, RedisAddress):
-            rows = Streams(where, FEEDS[name], KEYS[name]).first(SAMPLED)
+            rows = Streams(where, schema, KEYS[name]).first(SAMPLED)
         else:
-            reader = spark.read.schema(struct_of(FEEDS[name])).format(parameters.format)
-            rows = reader.load(str(where)).limit(SAMPLED).toArrow().cast(FEEDS[name])
-        batch = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], FEEDS[name])]
+            reader = spark.read.schema(struct_of(schema)).format(parameters.format)
+            rows = reader.load(str(where)).limit(SAMPLED).toArrow().cast(schema)
+        batch = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
         batches.append(batch[0])
     messages, subscriptions = batches
     kinds = (TOP_K,) if has_replicas(plan.mechanism) else (TOP_K, BOOLEAN)

@@ -19,14 +19,17 @@ from pyspark.sql.types import StructType
 
 from feeds.redis.address import BEGIN, Credentials, RedisAddress, Span
 from feeds.redis.streams import Streams
-from feeds.schemas import FEEDS, KEYS, SOURCE
+from feeds.schemas import KEYS, SOURCE, WITHOUT_PAYLOADS
 
 FORMAT = "nearcast-redis"
 _SOURCE = pa.field(SOURCE, pa.string())
 
 
 class RedisSource(DataSource):
-    """The source. Its options are `address`, `feed` (of `FEEDS`) and `entries_per_batch`."""
+    """The source. Its options are `address`, `feed` (of `FEEDS`) and `entries_per_batch`.
+
+    It reads no payloads.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -35,7 +38,7 @@ class RedisSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the feed, and the column of the range that has the row."""
-        return from_arrow_schema(FEEDS[self.options["feed"]].append(_SOURCE))
+        return from_arrow_schema(WITHOUT_PAYLOADS[self.options["feed"]].append(_SOURCE))
 
     def streamReader(self, schema: StructType) -> RedisReader:  # noqa: N802, ARG002 - Spark's names
         """Return the reader."""
@@ -120,7 +123,7 @@ class RedisReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             streams.close()
 
     def _streams(self) -> Streams:
-        feed = FEEDS[self._feed], KEYS[self._feed]
+        feed = WITHOUT_PAYLOADS[self._feed], KEYS[self._feed]
         return Streams(self._address, *feed, credentials=self._credentials)
 
 

@@ -24,6 +24,11 @@ def has_replicas(mechanism: str) -> bool:
     return issubclass(MECHANISMS[mechanism], Replicated)
 
 
+def needs_sample(mechanism: str) -> bool:
+    """Whether the division depends on the rows of the feeds."""
+    return MECHANISMS[mechanism] is not Hashing
+
+
 def needs_reaches(mechanism: str) -> bool:
     """Whether subscriptions are placed by their loose prefixes, which follow from their reaches."""
     found = MECHANISMS[mechanism]

@@ -24,7 +24,16 @@ from pyspark.sql import SparkSession
 from feeds.redis import RedisAddress
 from feeds.redis.address import Span, is_redis
 from feeds.redis.streams import Streams
-from feeds.schemas import BOOLEAN, EXPIRE, FEEDS, KEYS, RETRACT, SUBSCRIBE
+from feeds.schemas import (
+    BOOLEAN,
+    EXPIRE,
+    FEEDS,
+    KEYS,
+    RETRACT,
+    SUBSCRIBE,
+    SUBSCRIPTIONS,
+    WITHOUT_PAYLOADS,
+)
 from feeds.storage import Stored, Where, open_resolved
 from nearcast.expressions import clauses_of
 from safe_region import oracle
@@ -220,9 +229,9 @@ def _shown(scores: Mapping[int, float]) -> str:
 
 def _subscription_ids(found: Iterable[Mapping[str, Any]], spark: SparkSession) -> list[int]:
     """Return the ids of all present and former subscriptions of some batches, in order."""
-    tables = (table for batch in found for table in _tables(batch, "subscriptions", spark, [_OWN_ID]))
-    chunks = [chunk for table in tables for chunk in table[_OWN_ID].chunks]
-    distinct = pc.unique(pa.chunked_array(chunks, pa.int64()))
+    schema = pa.schema([SUBSCRIPTIONS.field(_OWN_ID)])
+    tables = [table for batch in found for table in _tables(batch, "subscriptions", schema, spark)]
+    distinct = pc.unique(pa.concat_tables([schema.empty_table(), *tables])[_OWN_ID])
     return sorted(one for one in distinct.to_pylist() if one is not None)
 
 
@@ -231,7 +240,7 @@ def _rows(
 ) -> Iterator[Feed]:
     """Yield the rows of a feed in a batch; of subscriptions, only those in `subscription_ids`."""
     wanted = pa.array(subscription_ids, pa.int64())
-    for table in _tables(batch, feed, spark, FEEDS[feed].names):
+    for table in _tables(batch, feed, WITHOUT_PAYLOADS[feed], spark):
         if feed == "subscriptions":
             yield from table.filter(pc.is_in(table[_OWN_ID], value_set=wanted)).to_pylist()
         else:
@@ -248,39 +257,37 @@ def _refused(out: Stored, batch: Mapping[str, Any], spark: SparkSession) -> set[
 
 
 def read_feed(path: Path, feed: str) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file of a feed."""
-    return _of_parquet(path.absolute().as_uri(), feed, FEEDS[feed].names).to_pylist()  # type: ignore[no-any-return]
+    """Return the rows of a Parquet file of a feed, without payloads."""
+    return _of_parquet(path.absolute().as_uri(), WITHOUT_PAYLOADS[feed]).to_pylist()  # type: ignore[no-any-return]
 
 
 def _tables(
-    batch: Mapping[str, Any], feed: str, spark: SparkSession, columns: list[str]
+    batch: Mapping[str, Any], feed: str, schema: pa.Schema, spark: SparkSession
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a feed in a batch.
+    """Yield the columns of a schema of the rows of a feed in a batch.
 
     Spark reads JSON, as in the job: of a line that is not right it may read some of the values.
     """
     json_files = []
     for where in batch["files"][feed]:
         if is_redis(where):
-            yield _of_redis(Span.parse(where), feed).select(columns)
+            yield _of_redis(Span.parse(where), KEYS[feed], schema)
         elif where.endswith(".parquet"):
-            yield _of_parquet(Stored(spark, where).resolved(), feed, columns)
+            yield _of_parquet(Stored(spark, where).resolved(), schema)
         else:
             json_files.append(_GLOB.sub(r"\\\g<0>", where))
     if json_files:
-        rows = spark.read.schema(struct_of(FEEDS[feed])).json(json_files)
-        yield rows.toArrow().cast(FEEDS[feed]).select(columns)
+        yield spark.read.schema(struct_of(schema)).json(json_files).toArrow().cast(schema)
 
 
-def _of_parquet(where: str, feed: str, columns: list[str]) -> pa.Table:
+def _of_parquet(where: str, schema: pa.Schema) -> pa.Table:
     system, path = open_resolved(where)
-    return pq.read_table(path, filesystem=system, schema=FEEDS[feed], columns=columns)
+    return pq.read_table(path, filesystem=system, schema=schema)
 
 
-def _of_redis(span: Span, feed: str) -> pa.Table:
-    address = RedisAddress(span.server, span.stream.rpartition(":")[0])
-    streams = Streams(address, FEEDS[feed], KEYS[feed])
+def _of_redis(span: Span, key: str, schema: pa.Schema) -> pa.Table:
+    streams = Streams(RedisAddress(span.server, span.stream.rpartition(":")[0]), schema, key)
     try:
-        return pa.Table.from_batches(streams.read(span), FEEDS[feed])
+        return pa.Table.from_batches(streams.read(span), schema)
     finally:
         streams.close()

@@ -7,9 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from feeds.schemas import FEEDS
+from feeds.schemas import FEEDS, WITHOUT_PAYLOADS
 from feeds.storage import Stored
 from safe_region.scoring.idf import IdfTable
+from streaming import planning
+from streaming.arrays import reading
 from streaming.arrays.changes import ROWS
 from streaming.job import start
 from streaming.parameters import StreamParameters
@@ -239,6 +241,36 @@ def test_rows_that_are_wrong_are_refused_alone_and_named(tmp_path, spark):
         assert any(
             reason.startswith(f"{field} must be") or f" {field} must" in reason for reason in reasons
         )
+
+
+def test_a_job_reads_no_payloads(tmp_path, spark):
+    job = Job(tmp_path, spark, mechanism="location", partitions=1)
+    rows = [{**job.feed.message(one), "payload": b"payload"} for one in (1, -1)]
+    pq.write_table(pa.Table.from_pylist(rows, FEEDS["messages"]), tmp_path / "messages" / "0.parquet")
+    schemas = []
+
+    def read_messages(batch, *more):
+        schemas.append(batch.schema)
+        return reading.read_messages(batch, *more)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(planning, "read_messages", read_messages)
+        (batch,) = job.run()
+    assert [schema.names for schema in schemas] == [WITHOUT_PAYLOADS["messages"].names]
+    assert (batch.counts["published"], batch.refused) == (1, 1)
+    (line,) = refused_of(job.parameters.out, 0)
+    assert json.loads(line)["row"].keys() == {*WITHOUT_PAYLOADS["messages"].names}
+    assert audit(job.parameters.checkpoint, job.parameters.out, spark, 10).mismatches == []
+
+
+def test_hashing_takes_no_sample(tmp_path, spark, monkeypatch):
+    def read(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(planning, "read_messages", read)
+    job = Job(tmp_path, spark, partitions=1)
+    job.add(1)
+    assert len(job.run()) == 1
 
 
 def test_an_audit_reads_json_that_has_no_row_or_other_types_as_the_job_does(tmp_path, spark):
