@@ -41,7 +41,7 @@ def lists(out: Path, batch: int | None, to: Path, spark: SparkChoice) -> None:
 @click.option(
     "--remove-changes",
     is_flag=True,
-    help="Also remove earlier changes; every reader of changes must be past them.",
+    help="Also remove earlier changes, refused rows and manifests; every reader must be past them.",
 )
 @SPARK_OPTIONS
 def compact(out: Path, spark: SparkChoice, *, remove_changes: bool) -> None:

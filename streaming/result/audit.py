@@ -44,7 +44,7 @@ from safe_region.scoring.formulas import score_of
 from safe_region.scoring.keywords import normalised_keyword
 from streaming.planning import read_plan, struct_of
 from streaming.result.lists import lists
-from streaming.result.manifest import REFUSED, batches, folder_of, read_batch
+from streaming.result.manifest import REFUSED, ResultError, batches, folder_of, read_batch
 from streaming.tasks.routing import read_weights, shown_row
 from streaming.window_size import WindowSize
 
@@ -188,12 +188,15 @@ def audit(checkpoint: Where, out: Where, spark: SparkSession, sample: int, seed:
     Raises
     ------
     PlanError, ResultError
-        If there is no job.
+        If there is no job, or manifests of it were removed.
     """
     plan, folder = read_plan(Stored(spark, checkpoint)), Stored(spark, out)
     weigh = read_weights(plan.idf).weight if plan.idf else lambda _word: 1.0
     definition = Definition(plan.frame, plan.window, weigh)
-    found = [read_batch(folder, batch) for batch in batches(folder)]
+    numbers = batches(folder)
+    if numbers[0] > 0:
+        raise ResultError(f"an audit reads all batches, and those before {numbers[0]} were removed")
+    found = [read_batch(folder, batch) for batch in numbers]
     ids = _subscription_ids(found, spark)
     chosen = sorted(random.Random(seed).sample(ids, min(sample, len(ids))))
     for batch in found:

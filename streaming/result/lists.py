@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from feeds.storage import Stored, Where
-from streaming.result.manifest import BATCHES, CHANGES, ResultError, batches
+from streaming.result.manifest import CHANGES, ResultError, batches, folder_of, read_batch
 from streaming.result.snapshots import Snapshots
 
 _WRITTEN_DDL = "batch int, driver string"
@@ -36,23 +36,22 @@ def lists(
     Raises
     ------
     ResultError
-        If no batch is complete, or the changes up to this batch were removed.
+        If the batch does not exist, or the changes up to it were removed, possibly meanwhile.
     """
     folder = Stored(spark, out)
-    number = batches(folder)[-1] if batch is None else batch
+    found = batches(folder)
+    number = found[-1] if batch is None else batch
+    if not 0 <= number <= found[-1]:
+        raise ResultError(f"batch is {number}, must be 0 to {found[-1]}")
     snapshots = Snapshots(folder, spark)
     base = snapshots.last(number)
-    if number < (removed := snapshots.removed()):
+    # Removing is recorded first: what is removed after this check is an error when it is read.
+    if base < (removed := snapshots.removed()):
         raise ResultError(
             f"results after batch {number} are no longer available: changes up to batch {removed} were "
             "removed"
         )
-    is_later = (F.col("batch") > base) & (F.col("batch") <= number)
-    complete = spark.read.schema(_WRITTEN_DDL).json(f"{folder}/{BATCHES}").where(is_later)
-    written = spark.createDataFrame([], _READ_DDL)
-    if (folder / CHANGES).exists():
-        written = spark.read.schema(_READ_DDL).parquet(f"{folder}/{CHANGES}")
-    changes = written.join(F.broadcast(complete), ["batch", "driver"])
+    changes = _changes(folder, [one for one in found if base < one <= number], spark)
     entered = changes.select(
         "batch", "object_id", F.explode(F.arrays_zip("entered", "scores")).alias("change")
     ).select(
@@ -77,6 +76,16 @@ def lists(
     return last.where(F.col("score").isNotNull()).select("subscription_id", "object_id", "score")
 
 
+def _changes(out: Stored, numbers: Sequence[int], spark: SparkSession) -> DataFrame:
+    """Return the changes of some batches. A round trip to Spark's JVM for each of them."""
+    abouts = [read_batch(out, number) for number in numbers]
+    changed = [one for one in abouts if one.get("entered", 0) or one.get("left", 0)]
+    if not changed:
+        return spark.createDataFrame([], _READ_DDL)
+    own = [f"{out}/{CHANGES}/{folder_of(one['batch'], one['driver'])}" for one in changed]
+    return spark.read.schema(_READ_DDL).option("basePath", f"{out}/{CHANGES}").parquet(*own)
+
+
 def compact(out: Where, spark: SparkSession, *, removes: bool) -> tuple[int, int, int]:
     """Write the present results as a snapshot, which `lists` then starts from.
 
@@ -87,8 +96,8 @@ def compact(out: Where, spark: SparkSession, *, removes: bool) -> tuple[int, int
     spark
         The session.
     removes
-        Whether earlier changes and snapshots are removed: consumers of changes must have read past the
-        batch.
+        Whether earlier changes, snapshots, refused rows and manifests are removed: consumers of these
+        must have read past the batch.
 
     Returns
     -------

@@ -13,11 +13,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from feeds.storage import Stored
-from streaming.result.manifest import CHANGES, batch_name
+from streaming.result.manifest import CHANGES, REFUSED, batch_name, complete_batches, manifest_of
 
 _FOLDER = "snapshots"
 _DDL = "subscription_id long, object_id long, score double"
 _NONE = -1
+_KEPT = 2
+"""Manifests that a job may still read when it resumes."""
 
 
 class Snapshots:
@@ -62,18 +64,28 @@ class Snapshots:
         return count
 
     def remove_before(self, batch: int) -> int:
-        """Remove earlier snapshots, and changes up to a batch; return the number of batches of these."""
+        """Remove earlier snapshots, and changes up to a batch; return the number of batches of these.
+
+        Also remove earlier manifests and refused rows, but not those of the last batches.
+        """
         self._note(batch, self._about(batch) | {"changes_removed": True})
         for name in self._folder.names():
             number = name.removesuffix(".json").removeprefix("batch=")
             if number.isdecimal() and int(number) < batch:
                 (self._folder / name).remove()
-        removed = 0
-        for name in (self._out / CHANGES).names():
-            if int(name.removeprefix("batch=")) <= batch:
-                (self._out / CHANGES / name).remove()
-                removed += 1
-        return removed
+        older = [number for number in complete_batches(self._out) if number <= batch][:-_KEPT]
+        self._remove_rows(REFUSED, older[-1] if older else _NONE)
+        for number in older:
+            manifest_of(self._out, number).remove()
+        return self._remove_rows(CHANGES, batch)
+
+    def _remove_rows(self, kind: str, batch: int) -> int:
+        """Remove the rows that batches up to a batch have written; return the number of batches."""
+        folder = self._out / kind
+        names = [name for name in folder.names() if int(name.removeprefix("batch=")) <= batch]
+        for name in names:
+            (folder / name).remove()
+        return len(names)
 
     def _numbers(self) -> list[int]:
         names = (name.removesuffix(".json") for name in self._folder.names() if name.endswith(".json"))

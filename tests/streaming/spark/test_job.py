@@ -157,7 +157,7 @@ def test_a_subscription_that_changes_partitions_in_a_batch_is_present(tmp_path, 
             pq.write_table(pa.Table.from_pylist(rows_of, schema), folder / "part.parquet")
         path = manifest_path(tmp_path, number)
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"batch": number, "driver": "2-b"}))
+        path.write_text(json.dumps({"batch": number, "driver": "2-b", "entered": 1}))
     found = [(row.subscription_id, row.score) for row in lists(tmp_path, spark).collect()]
     assert found == [(4, 0.75)]
 

@@ -5,14 +5,19 @@ import re
 import threading
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from feeds.causes import cause_of
+from feeds.schemas import FEEDS
 from feeds.storage import StorageError, Stored, open_resolved
 from streaming.claim import Claim, TakenOverError
 from streaming.job import start
 from streaming.parameters import ParameterError
 from streaming.rebalance import rebalance
+from streaming.result import lists as lists_module
+from streaming.result import manifest
 from streaming.result.audit import audit, read_feed
 from streaming.result.lists import compact, lists
 from streaming.result.manifest import ResultError, manifest_of, read_batch
@@ -133,6 +138,77 @@ def test_results_are_the_same_from_a_snapshot(tmp_path, spark):
     job.run()
     job.require_exact(2)
     assert audit(job.parameters.checkpoint, job.parameters.out, spark, 100).mismatches == []
+
+
+def test_lists_reads_the_manifests_of_later_batches_only(tmp_path, spark, monkeypatch):
+    job, read = Job(tmp_path, spark), []
+
+    def read_batch(out, number):
+        read.append(number)
+        return manifest.read_batch(out, number)
+
+    monkeypatch.setattr(lists_module, "read_batch", read_batch)
+    job.add(3)
+    job.run()
+    before = rows(lists(job.parameters.out, spark))
+    assert read == [0, 1, 2]
+    compact(job.parameters.out, spark, removes=False)
+    job.add(1)
+    job.run()
+    for number, needed in ((2, []), (3, [3]), (1, [0, 1])):
+        read.clear()
+        found = rows(lists(job.parameters.out, spark, number))
+        assert read == needed
+        assert number != 2 or found == before
+    for number in (-1, 4):
+        with pytest.raises(ResultError, match=f"batch is {number}, must be 0 to 3"):
+            lists(job.parameters.out, spark, number)
+
+
+def test_manifests_and_refused_rows_are_removed_with_the_changes_and_the_job_resumes(tmp_path, spark):
+    job = Job(tmp_path, spark, mechanism="prefix", partitions=2)
+    for number in range(4):
+        job.add(1)
+        wrong = pa.Table.from_pylist([{"action": "shout"}], FEEDS["messages"])
+        pq.write_table(wrong, tmp_path / "messages" / f"wrong{number}.parquet")
+        job.run(job.parameters.changed(files_per_batch=2))
+    out, last = job.parameters.out, complete(job.parameters.out)[-1]
+    held, refused = rows(lists(out, spark)), [path.name for path in (out / "refused").iterdir()]
+    assert len(refused) == 4
+    assert compact(out, spark, removes=True)[:2] == (last, len(held))
+    assert complete(out) == [last - 1, last]
+    kept = {f"batch={number:08d}" for number in complete(out)}
+    assert {path.name for path in (out / "refused").iterdir()} == {*refused} & kept
+    assert list((out / "changes").iterdir()) == []
+    with pytest.raises(ResultError, match=f"and those before {last - 1} were removed"):
+        audit(job.parameters.checkpoint, out, spark, 10)
+    for path in (job.parameters.checkpoint / "spark" / "commits").glob(f"*{last}*"):
+        path.unlink()  # killed before it was noted
+    job.run()
+    assert rows(lists(out, spark)) == held
+    job.add(1)
+    job.run()
+    for file in range(4):
+        job.apply(file)
+    job.require_exact(complete(out)[-1], 4)
+
+
+def test_changes_that_are_removed_while_they_are_listed_are_an_error(tmp_path, spark, monkeypatch):
+    job = Job(tmp_path, spark)
+    job.add(2)
+    job.run()
+    last = Snapshots.last
+
+    def last_and_then_removed(snapshots, batch):
+        found = last(snapshots, batch)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Snapshots, "last", last)
+            compact(job.parameters.out, spark, removes=True)
+        return found
+
+    monkeypatch.setattr(Snapshots, "last", last_and_then_removed)
+    with pytest.raises(ResultError, match="after batch 1 are no longer available"):
+        lists(job.parameters.out, spark)
 
 
 def test_later_snapshots_know_of_changes_that_were_removed(tmp_path, spark):
