@@ -16,6 +16,7 @@ from index.batches import Floats, InterestBatch, Ints, Matches, ObjectBatch, Rea
 from index.contracts import InconsistentIndexError
 from index.tables.growth import longer
 from index.tables.id_map import IdMap
+from index.tables.id_map_kernels import NO_KEY
 
 _NOTHING = np.empty(0, dtype=np.int64)
 
@@ -73,7 +74,8 @@ class CandidateIndex:
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
         self._slots = IdMap()
-        self._end = 0
+        self._free: Ints = _NOTHING
+        """Free slots."""
         self._reach_m: Floats = np.zeros(16)
         self._reach_id: Ints = np.zeros(16, dtype=np.int64)
 
@@ -82,12 +84,13 @@ class CandidateIndex:
 
     def insert(self, reaches: ReachBatch, interests: InterestBatch) -> None:  # noqa: ARG002
         """Add subscriptions; replicas do not know them yet."""
-        count = len(reaches)
-        slots = np.arange(self._end, self._end + count, dtype=np.int32)
-        self._slots.insert(reaches.ids, slots)
-        self._end += count
-        self._reach_m = longer(self._reach_m, self._end)
-        self._reach_id = longer(self._reach_id, self._end)
+        count, first = len(reaches), len(self._slots) + len(self._free)
+        reused = self._free[:count]
+        slots = np.concatenate([reused, np.arange(first, first + count - len(reused))])
+        self._slots.insert(reaches.ids, slots.astype(np.int32))
+        self._free = self._free[count:]
+        self._reach_m = longer(self._reach_m, first + count)
+        self._reach_id = longer(self._reach_id, first + count)
         self._reach_m[slots], self._reach_id[slots] = reaches.reach_m, reaches.reach_id
         self._candidates.note(reaches.ids, np.ones(count, dtype=np.bool_))
 
@@ -101,8 +104,8 @@ class CandidateIndex:
         self._reach_m[slots], self._reach_id[slots] = reaches.reach_m, reaches.reach_id
 
     def remove(self, ids: Ints) -> None:
-        """Remove subscriptions. Their slots are not reused."""
-        self._slots.remove(ids)
+        """Remove subscriptions; later ones reuse their slots."""
+        self._free = np.concatenate([self._free, self._slots.remove(ids)])
         self._candidates.note(ids, np.zeros(len(ids), dtype=np.bool_))
 
     def match(self, objects: ObjectBatch) -> Matches:
@@ -116,16 +119,19 @@ class CandidateIndex:
         """Do nothing: this index does not learn from objects."""
 
     def check(self) -> None:
-        """Verify that every subscription has its slot."""
+        """Verify that every slot is free or belongs to one subscription."""
         self._slots.check()
-        if len(self._slots) > self._end:
-            raise InconsistentIndexError("the candidate index has a wrong count of subscriptions")
+        used = self._slots.values[self._slots.keys != NO_KEY]
+        slots = np.sort(np.concatenate([used, self._free]))
+        if not np.array_equal(slots, np.arange(len(slots))):
+            raise InconsistentIndexError("the candidate index has a slot twice, or has lost one")
 
     def memory_bytes(self) -> int:
         """Return the size of all arrays."""
         return (
             self._reach_m.nbytes
             + self._reach_id.nbytes
+            + self._free.nbytes
             + self._slots.keys.nbytes
             + self._slots.values.nbytes
         )

@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from index.batches import ReachBatch
 from streaming import plan as plan_module
 from streaming.arrays.blocks import digests
 from streaming.arrays.changes import from_bytes
 from streaming.distribution import MECHANISMS, Sample
 from streaming.distribution.keywords import HYBRIDS
+from streaming.partition.candidates import CandidateIndex, Candidates
 from streaming.plan import Plan
 from streaming.result.audit import Definition
 from streaming.tasks import replica_log
@@ -21,7 +23,7 @@ from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_batches import Rows, results
 from tests.streaming.test_partition import WEIGHTS, read, require_same
-from tests.support.amounts import named, seeds
+from tests.support.amounts import SEED, named, seeds
 
 
 class Cluster:
@@ -175,6 +177,35 @@ def test_replicas_are_where_the_keywords_of_subscriptions_are(part, tmp_path):
             parts, _ = mechanism.look_up(np.ascontiguousarray(digests(words)[:, 0]))
             expected += len(set(parts[0].tolist()))
         assert cluster.counts["replicas"] == expected
+
+
+def test_a_candidate_index_reuses_the_slots_of_ended_subscriptions():
+    candidates, chance = Candidates(), np.random.default_rng(SEED)
+    index, reach_m = CandidateIndex(candidates), {}
+
+    def reaches(ids):
+        nothing = np.zeros(len(ids))
+        drawn_m = chance.uniform(0.0, 100.0, len(ids))
+        return ReachBatch(ids, nothing, nothing, nothing, drawn_m, np.zeros(len(ids), dtype=np.int64))
+
+    for number in range(200):
+        started = reaches(np.arange(10 * number, 10 * number + chance.integers(1, 10)))
+        index.insert(started, None)
+        reach_m |= dict(zip(started.ids.tolist(), started.reach_m.tolist(), strict=True))
+        assert candidates.take_raised().tolist() == started.ids.tolist()
+        moved = reaches(chance.permutation([*reach_m])[:8])
+        index.move(moved)
+        now_m = dict(zip(moved.ids.tolist(), moved.reach_m.tolist(), strict=True))
+        assert candidates.take_raised().tolist() == sorted(
+            one for one, found_m in now_m.items() if found_m > reach_m[one]
+        )
+        reach_m |= now_m
+        ended = chance.permutation([*reach_m])[5:]
+        index.remove(ended)
+        for one in ended.tolist():
+            del reach_m[one]
+        index.check()
+    assert index.memory_bytes() < 2_000
 
 
 def test_kernels_are_compiled_without_what_a_rebalancing_has_set_aside(tmp_path):
