@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from feeds.causes import cause_of
 from feeds.storage import Stored
 from safe_region.jit.ahead import Report
 from streaming.claim import Claim
@@ -98,7 +99,8 @@ class Listener:
     on_wait: Callable[[], None] = lambda: None
     """Called several times a second."""
     on_folders: Callable[[str], None] = lambda _text: None
-    """Called when a folder of the feeds is missing, and when all exist again."""
+    """Called when a folder of the feeds is missing, when all exist again, and with the error of a query
+    that is started again because one was missing."""
     on_query: Callable[[StreamingQuery], None] = lambda _query: None
     """Called with each query that is started."""
 
@@ -249,6 +251,7 @@ def serve(
             query.stop()
         error: BaseException | None = query.exception()
         if error is not None and folders.explain_failure():
+            listener.on_folders(f"the query has failed, and is started again: {cause_of(error)}")
             folders.wait(stops, claim)
             continue
         if error is not None or stops() or not watch.is_due():

@@ -38,10 +38,17 @@ MEMORY_OPTION = click.option(
 
 @contextmanager
 def session(chosen: SparkChoice) -> Iterator[SparkSession]:
-    """Yield a session of Spark."""
+    """Yield a session of Spark; report errors of Spark and Redis as a line."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    from feeds.causes import cause_of  # noqa: PLC0415
     from feeds.cluster import ClusterError  # noqa: PLC0415
     from feeds.java import JavaNotFoundError  # noqa: PLC0415
+    from feeds.redis.streams import RedisError  # noqa: PLC0415
     from feeds.spark import spark_session  # noqa: PLC0415
 
-    with reported(JavaNotFoundError, ClusterError), spark_session(*chosen) as spark:
-        yield spark
+    with reported(JavaNotFoundError, ClusterError, RedisError), spark_session(*chosen) as spark:
+        try:
+            yield spark
+        except PySparkException as error:
+            raise click.ClickException(cause_of(error)) from None

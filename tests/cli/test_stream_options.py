@@ -1,12 +1,19 @@
-"""Options of `nearcast stream run`."""
+"""Options of `nearcast stream`, and its errors."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import click
 import pytest
+from pyspark.errors import AnalysisException
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from cli.options import given
+from cli.spark_options import SparkChoice
+from cli.stream.options import session
 from cli.stream.run import run
+from feeds import spark
 from streaming.parameters import StreamParameters
 from streaming.plan import AHEAD_MS
 
@@ -39,3 +46,23 @@ def test_a_time_has_a_unit(option, name):
 def test_an_empty_address_of_the_metrics_is_refused():
     with pytest.raises(click.BadParameter, match="'', must be an address or a name of this machine"):
         run.make_context("run", [*NEEDED, "--metrics-host="])
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            AnalysisException("[PATH_NOT_FOUND] no such path\n  at org.apache.spark.A"),
+            "[PATH_NOT_FOUND] no such path",
+        ),
+        (
+            RedisConnectionError("Error 111 connecting to 127.0.0.1:1"),
+            "Error 111 connecting to 127.0.0.1:1",
+        ),
+    ],
+)
+def test_errors_of_spark_and_redis_are_one_line(error, line, monkeypatch):
+    monkeypatch.setattr(spark, "spark_session", lambda *_: nullcontext())
+    with pytest.raises(click.ClickException) as caught, session(SparkChoice("local[1]", {})):
+        raise error
+    assert caught.value.message == line
