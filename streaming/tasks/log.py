@@ -19,6 +19,7 @@ from streaming.arrays.blocks import Messages, Subscriptions
 _HEAD_DDL = "version long, now_ms long, next_number long, logged long, subscriptions long"
 _MESSAGES_DDL = "block binary"
 _SPAN_DDL = "next_number long, latest_ms long"
+_FIRST_DDL = "version long"
 
 _GARBAGE_MIN = 10_000
 """The number of rows of the log of subscriptions, or else half of them, that may be out of date."""
@@ -71,6 +72,7 @@ class Log:
         self._head = handle.getValueState("head", _HEAD_DDL)
         self._messages = handle.getMapState("messages", "version long", _MESSAGES_DDL)
         self._spans = handle.getMapState("spans", "version long", _SPAN_DDL)
+        self._first = handle.getValueState("first", _FIRST_DDL)
         self._subscriptions = handle.getMapState("subscriptions", "version long", "block binary")
 
     def head(self) -> Head | None:
@@ -98,14 +100,14 @@ class Log:
 
     def clear(self) -> None:
         """Forget everything."""
-        for state in (self._head, self._messages, self._spans, self._subscriptions):
+        for state in (self._head, self._messages, self._spans, self._first, self._subscriptions):
             state.clear()
 
     def append(self, head: Head, messages: LoggedMessages | None, subscriptions: bytes | None) -> None:
         """Log a batch and the numbers after it, and remove messages that are behind the window."""
         if messages is not None:
             self._keep(head.version, messages)
-            self._trim(messages.first_ms)
+            self._trim(messages.first_ms, head.version)
         if subscriptions is not None:
             self._subscriptions.updateValue((head.version,), (subscriptions,))
         if head.logged - head.subscriptions > max(_GARBAGE_MIN, head.subscriptions):
@@ -116,13 +118,23 @@ class Log:
         self._messages.updateValue((version,), (messages.block,))
         self._spans.updateValue((version,), (messages.next_number, messages.latest_ms))
 
-    def _trim(self, first_ms: int) -> None:
-        """Remove batches whose messages are all behind the window."""
-        for version, (_, latest_ms) in _sorted(self._spans):
-            if latest_ms >= first_ms:
-                return
-            self._spans.removeKey((version,))
-            self._messages.removeKey((version,))
+    def _trim(self, first_ms: int, last: int) -> None:
+        """Remove batches up to `last` whose messages are all behind the window.
+
+        Spark reads a map entry by entry, so the state has the first version that may still be there.
+        """
+        kept = self._first.get()
+        first = _sorted(self._spans)[0][0] if kept is None else int(kept[0])
+        while first <= last:
+            span = self._spans.getValue((first,))
+            if span is not None:
+                if span[1] >= first_ms:
+                    break
+                self._spans.removeKey((first,))
+                self._messages.removeKey((first,))
+            first += 1
+        if kept is None or first > kept[0]:
+            self._first.update((first,))
 
     def _compact(self, version: int) -> int:
         """Compact the log of subscriptions; return its number of rows."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pyspark.sql import Row
-from pyspark.sql.streaming.tws_tester import TwsTester
+from pyspark.sql.streaming.tws_tester import TwsTester, _InMemoryMapState
 
 from streaming.arrays.blocks import Subscriptions
 from streaming.arrays.changes import from_bytes
 from streaming.plan import Plan
 from streaming.tasks import log as module
-from streaming.tasks.log import chunks, compacted
+from streaming.tasks.log import Head, Log, LoggedMessages, chunks, compacted
 from streaming.tasks.processor import CHANGES, PartitionProcessor
 from streaming.tasks.routing import MESSAGES, SUBSCRIPTIONS
 from streaming.window_size import WindowSize
@@ -54,6 +58,54 @@ def test_the_latest_subscriptions_without_an_end_are_alive(monkeypatch: pytest.M
     assert joined.low[joined.words].tolist() == alive.low[alive.words].tolist()
     for part in (alive, *parts):
         assert len(np.unique(part.high)) == len(part.high) == len(np.unique(part.words))
+
+
+@pytest.mark.parametrize("window", [WindowSize(count=60), WindowSize(duration_ms=4_000)])
+def test_batches_behind_the_window_are_removed_without_reading_all_batches(
+    window: WindowSize, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = RandomFeed(7)
+    tester = TwsTester(PartitionProcessor(replace(PLAN, window=window), tmp_path))
+    append, get_value, iterator = Log.append, _InMemoryMapState.getValue, _InMemoryMapState.iterator
+    latest_ms: dict[int, int] = {}
+    calls = Counter[str]()
+
+    def appended(
+        log: Log, head: Head, messages: LoggedMessages | None, subscriptions: bytes | None
+    ) -> None:
+        if messages is not None:
+            latest_ms[head.version] = messages.latest_ms
+            for version in [one for one, ms in latest_ms.items() if ms < messages.first_ms]:
+                del latest_ms[version]
+        with monkeypatch.context() as patched:
+            patched.setattr(_InMemoryMapState, "getValue", counted("values", get_value))
+            patched.setattr(_InMemoryMapState, "iterator", counted("maps", iterator))
+            append(log, head, messages, subscriptions)
+
+    def counted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*arguments: Any) -> Any:
+            calls[name] += 1
+            return method(*arguments)
+
+        return count
+
+    monkeypatch.setattr(Log, "append", appended)
+    most = 0
+    for number in range(40):
+        # Some batches have no messages.
+        started, messages = read(feed.subscriptions(3), feed.messages(20) if number % 3 else [])
+        blocks = {SUBSCRIPTIONS: started, MESSAGES: messages}
+        if number == 20:
+            tester.deleteState("first", 0)  # as an earlier version of the program leaves it
+        tester.test(
+            0, [Row(kind=kind, block=one.pack()) for kind, one in blocks.items() if one is not None]
+        )
+        for name in ("messages", "spans"):
+            assert tester.peekMapState(name, 0).keys() == {(version,) for version in latest_ms}
+        most = max(most, len(latest_ms))
+    assert 2 < most < 15
+    assert calls["maps"] == 2
+    assert calls["values"] <= 2 * 40
 
 
 def test_a_rewritten_log_builds_the_same_partition(
