@@ -103,10 +103,11 @@ class StreamJob:
         process.wait()
 
     def stop(self) -> None:
-        """Ask the process to end."""
+        """Ask the process to end; raise StreamError if it ends with an error."""
         process = self.running()
         process.terminate()
-        process.wait(_ENDED_S)
+        if (status := process.wait(_ENDED_S)) != 0:
+            raise StreamError(f"the job has ended with {status}: {self.last_words()}")
 
     def workers(self) -> list[int]:
         """Return the processes in which engines work."""
