@@ -78,11 +78,12 @@ def routed(mechanism: Distribution, block: Messages) -> Iterator[Routed]:
 def subscriptions_router(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function that makes blocks of subscriptions. Only top-k ones have replicas."""
     kinds = (TOP_K,) if has_replicas(plan.mechanism) else (TOP_K, BOOLEAN)
+    mechanism = plan.make_distribution()
 
     def route(batch: pa.RecordBatch) -> Iterator[Routed]:
         block, refusals = read_subscriptions(batch, plan.frame, weights(plan.idf), kinds)
         yield from _refused(batch, refusals, SUBSCRIPTIONS)
-        for partition, part in plan.make_distribution().place(block) if len(block) else ():
+        for partition, part in mechanism.place(block) if len(block) else ():
             yield partition, SUBSCRIPTIONS, part.pack()
 
     return _router(plan, SUBSCRIPTIONS, route)

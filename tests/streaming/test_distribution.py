@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from bench.dskype.balance import balance_of
-from feeds.schemas import MESSAGES, SUBSCRIPTIONS
+from feeds.schemas import MESSAGES, SOURCE, SUBSCRIPTIONS
 from safe_region.scoring.formulas import Similarity
 from streaming.arrays.blocks import digests
 from streaming.arrays.reading import read_messages, read_subscriptions
@@ -19,6 +19,7 @@ from streaming.distribution.prefix_kernels import find_prefixes
 from streaming.distribution.words import UNKNOWN, Vocabulary, WordDivision
 from streaming.partition.reaches import with_reaches
 from streaming.plan import Plan
+from streaming.tasks.routing import subscriptions_router
 from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, FRAME, RandomFeed
 from tests.streaming.test_partition import WEIGHTS as WORD_WEIGHTS
@@ -183,6 +184,18 @@ def test_a_stored_distribution_divides_alike(mechanism):
     again = MECHANISMS[mechanism].decoded(4, json.loads(json.dumps(chosen.encoded())))
     everywhere = [True] * len(sample.subscriptions.words)
     assert balance_of(again, sample, everywhere) == balance_of(chosen, sample, everywhere)
+
+
+def test_subscriptions_are_placed_without_decoding_the_division_for_each_block(monkeypatch):
+    feed = RandomFeed(2)
+    chosen = Prefix.choose(2, sample_of(feed.subscriptions(30), feed.messages(60)))
+    options = {"area": AREA, "window": WindowSize(count=10), "subscription_index": "sq-plus-tree"}
+    plan = Plan.begin(chosen, mechanism="prefix", partitions=2, keys=(5, 6), **options)
+    route = subscriptions_router(plan)
+    monkeypatch.setattr(Plan, "make_distribution", None)
+    schema = SUBSCRIPTIONS.append(pa.field(SOURCE, pa.string()))
+    batches = [pa.RecordBatch.from_pylist(feed.subscriptions(20), schema) for _ in range(2)]
+    assert {*pa.Table.from_batches(route(batches))["key"].to_pylist()} == {5, 6}
 
 
 def test_nothing_to_look_at_divides_by_digests():
