@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -273,12 +274,13 @@ def _tables(
     """
     json_files = []
     for where in batch["files"][feed]:
+        path = unquote(where)  # Hadoop's paths are not encoded, unlike the URIs that a batch lists
         if is_redis(where):
             yield _of_redis(Span.parse(where), KEYS[feed], schema)
-        elif where.endswith(".parquet"):
-            yield _of_parquet(Stored(spark, where).resolved(), schema)
+        elif path.endswith(".parquet"):
+            yield _of_parquet(Stored(spark, path).resolved(), schema)
         else:
-            json_files.append(_GLOB.sub(r"\\\g<0>", where))
+            json_files.append(_GLOB.sub(r"\\\g<0>", path))
     if json_files:
         yield spark.read.schema(struct_of(schema)).json(json_files).toArrow().cast(schema)
 
