@@ -38,7 +38,7 @@ SAMPLED = 100_000
 
 
 def read_plan(checkpoint: Stored) -> Plan:
-    """Return the plan of a job that has started. The checkpoint may have been moved since.
+    """Return the plan of a job that has started.
 
     Raises
     ------
@@ -48,9 +48,7 @@ def read_plan(checkpoint: Stored) -> Plan:
     file = checkpoint / PLAN
     if not file.exists():
         raise PlanError(f"{checkpoint} is not the checkpoint of a job: it lacks {PLAN}")
-    plan = Plan.from_json(file.read(), file)
-    own = {name: uri.rpartition("/")[2] for name in ("idf", "moved") if (uri := getattr(plan, name))}
-    return replace(plan, **{name: (checkpoint / last).resolved() for name, last in own.items()})
+    return Plan.from_json(file.read(), file)
 
 
 def write_plan(checkpoint: Stored, plan: Plan) -> None:

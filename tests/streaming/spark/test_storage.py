@@ -47,23 +47,6 @@ def test_all_folders_of_a_job_may_lie_on_another_file_system(mechanism, view, tm
     assert len(read_files(tmp_path / "out", "messages")) == job.files
 
 
-def test_the_checkpoint_of_a_job_may_be_moved(tmp_path, spark):
-    job = Job(tmp_path, spark, partitions=2)
-    job.add(1)
-    job.run()
-    job.parameters = job.parameters.changed(partitions=3)
-    rebalance(job.parameters, spark)  # which sets state aside
-    for number in (1, 2):
-        checkpoint = tmp_path / f"checkpoint{number}"
-        job.parameters.checkpoint.rename(checkpoint)
-        job.parameters = job.parameters.changed(checkpoint=checkpoint)
-        job.add(1)
-        job.run()
-    for file, batch in enumerate(complete(job.parameters.out)):
-        job.require_exact(batch, file)
-    assert audit(job.parameters.checkpoint, job.parameters.out, spark, 100).mismatches == []
-
-
 def test_a_folder_that_is_not_there_is_named(tmp_path, spark):
     job = Job(tmp_path, spark)
     for name in ("messages", "subscriptions"):
