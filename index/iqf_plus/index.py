@@ -42,6 +42,7 @@ from __future__ import annotations
 import numpy as np
 
 from index.batches import Ints
+from index.contracts import InconsistentIndexError
 from index.iqf_plus import kernels, list_kernels, node_kernels, tree_kernels
 from index.iqf_plus.invariants import check
 from index.iqf_plus.layout import ENTRY_DTYPE, LIST_DTYPE, NODE_DTYPE, Lists, Objects
@@ -122,7 +123,10 @@ class IqfPlusObjectIndex(ObjectTable):
             self._grow(status)
 
     def _leave(self, slots: Slots) -> None:
-        kernels.remove(self._lists, self._objects(), slots)
+        done = kernels.remove(self._lists, self._objects(), slots)
+        if done < len(slots):
+            object_id = self._table.rows["id"][slots[done]]
+            raise InconsistentIndexError(f"object {object_id} is not in all of its lists")
 
     def _fill_best(self, queries: Queries, answers: Answers) -> None:
         kernels.best(self._lists, self._objects(), queries, answers.arrays, answers.frontier)

@@ -138,8 +138,8 @@ def _tree_slots(lists: Lists, node: int, table: SlotTable, runs: _Runs, groups: 
     elif row["count"] > 0:
         slots = _run_slots(lists, below, int(row["count"]), int(row["size_class"]), table, runs)
         for entry in lists.runs.records[below : below + int(row["count"])]:
-            dx, dy = float(entry["x_m"]) - x_m, float(entry["y_m"]) - y_m
-            if not (-half_m <= dx < half_m and -half_m <= dy < half_m):
+            coordinates = ((x_m, float(entry["x_m"])), (y_m, float(entry["y_m"])))
+            if not all(centre - half_m <= one < centre + half_m for centre, one in coordinates):
                 raise InconsistentIndexError(f"an entry of leaf {node} is outside the leaf")
             mark = int(entry["mark"])
             least = _least(least, (keyword_count_of(mark), norm_code_of(mark)))

@@ -10,6 +10,7 @@ from index.batches import Ints, KeywordIds
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.list_kernels import (
     NARROW_MAX,
+    SHORT,
     count_of,
     is_long,
     number_of,
@@ -23,6 +24,7 @@ from index.iqf_plus.list_kernels import (
 from index.iqf_plus.mark_kernels import mark_bit, mark_of
 from index.iqf_plus.node_kernels import DONE, rounded
 from index.iqf_plus.search_kernels import retrieve
+from index.iqf_plus.tree_kernels import NO_ENTRY
 from index.tables.buckets.question_kernels import (
     Answered,
     Queries,
@@ -118,35 +120,58 @@ def insert(lists: Lists, objects: Objects, slots: Slots, cursor: Ints) -> int:
 
 
 @leaf
-def _drop(lists: Lists, objects: Objects, keyword: int, x_m: float, y_m: float, slot: int) -> None:
-    """Remove an object from the list of one keyword."""
+def _drop(lists: Lists, objects: Objects, keyword: int, x_m: float, y_m: float, slot: int) -> int:
+    """Remove an object from the list of one keyword; return a status."""
     number = number_of(lists, keyword)
-    if unpost(lists, number, x_m, y_m, slot):
-        unpair(lists, objects, number)
+    status = unpost(lists, number, x_m, y_m, slot)
+    return unpair(lists, objects, number) if status == SHORT else status
+
+
+@leaf
+def _leave_pairs(lists: Lists, objects: Objects, x_m: float, y_m: float, slot: int) -> int:
+    """Remove a narrow object from the lists of its pairs of long keywords; return a status."""
+    start = int(objects.rows[slot]["keyword_start"])
+    end = start + int(objects.rows[slot]["keyword_count"])
+    for i in range(start, end):
+        if not is_long(lists, int(objects.pool[i])):
+            continue
+        for j in range(i + 1, end):
+            if is_long(lists, int(objects.pool[j])):
+                key = pair_key(int(objects.pool[i]), int(objects.pool[j]))
+                if unpost(lists, number_of(lists, key), x_m, y_m, slot) == NO_ENTRY:
+                    return NO_ENTRY
+    return DONE
+
+
+@leaf
+def _leave_object(lists: Lists, objects: Objects, slot: int) -> int:
+    """Remove an object from all its lists; return a status."""
+    row = objects.rows[slot]
+    x_m = rounded(row["x_m"])
+    y_m = rounded(row["y_m"])
+    start = int(row["keyword_start"])
+    end = start + int(row["keyword_count"])
+    is_wide = end - start > NARROW_MAX
+    if not is_wide and _leave_pairs(lists, objects, x_m, y_m, slot) == NO_ENTRY:
+        return NO_ENTRY
+    for i in range(start, end):
+        keyword = int(objects.pool[i])
+        if is_wide:
+            status = unpost(lists, number_of(lists, wide_key(keyword)), x_m, y_m, slot)
+        else:
+            status = _drop(lists, objects, keyword, x_m, y_m, slot)
+        if status == NO_ENTRY:
+            return NO_ENTRY
+    return DONE
 
 
 @kernel
-def remove(lists: Lists, objects: Objects, slots: Slots) -> None:
-    """Remove objects from all their lists."""
-    for slot in slots:
-        row = objects.rows[slot]
-        x_m = rounded(row["x_m"])
-        y_m = rounded(row["y_m"])
-        start = int(row["keyword_start"])
-        end = start + int(row["keyword_count"])
-        if row["keyword_count"] > NARROW_MAX:
-            for i in range(start, end):
-                unpost(lists, number_of(lists, wide_key(int(objects.pool[i]))), x_m, y_m, slot)
-            continue
-        for i in range(start, end):
-            if not is_long(lists, int(objects.pool[i])):
-                continue
-            for j in range(i + 1, end):
-                if is_long(lists, int(objects.pool[j])):
-                    key = pair_key(int(objects.pool[i]), int(objects.pool[j]))
-                    unpost(lists, number_of(lists, key), x_m, y_m, slot)
-        for i in range(start, end):
-            _drop(lists, objects, int(objects.pool[i]), x_m, y_m, slot)
+def remove(lists: Lists, objects: Objects, slots: Slots) -> int:
+    """Remove objects from all their lists; return how many, fewer if the next one lacks an entry."""
+    for i in range(slots.shape[0]):
+        if _leave_object(lists, objects, slots[i]) == NO_ENTRY:
+            return i
+    return int(slots.shape[0])
 
 
 @leaf

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from index.iqf_plus.layout import Lists, Objects
 from index.iqf_plus.node_kernels import DONE, RUNS_FULL, plant
-from index.iqf_plus.tree_kernels import gather, insert, place_of, set_entry, take_out
+from index.iqf_plus.tree_kernels import NO_ENTRY, gather, insert, place_of, set_entry, take_out
 from index.tables.free_kernels import give_back_rows, take_rows
 from index.tables.id_map_kernels import LOAD_MAX, NO_VALUE, find, pop, put
 from index.tables.quad_kernels import NO_NODE
@@ -37,6 +37,8 @@ from safe_region.jit import leaf
 
 KEYS_FULL = -3
 LISTS_FULL = -4
+SHORT = 1
+"""A status: done, and the list has become short."""
 
 NARROW_MAX = 8
 """Maximum number of keywords of an object that is inserted under pairs."""
@@ -262,34 +264,39 @@ def _shorten(lists: Lists, number: int) -> bool:
 
 
 @leaf
-def unpost(lists: Lists, number: int, x_m: float, y_m: float, slot: int) -> bool:
-    """Remove an object from a list that has it; return whether the list has become short.
+def unpost(lists: Lists, number: int, x_m: float, y_m: float, slot: int) -> int:
+    """Remove an object from a list; return DONE, SHORT or NO_ENTRY.
 
-    A list that is empty then is deleted.
+    A list that is empty then is deleted. With NO_ENTRY nothing has changed.
     """
+    if number == NO_LIST:
+        return NO_ENTRY
     row = lists.lists[number]
     if row["root"] != NO_NODE:
-        take_out(lists, int(row["root"]), x_m, y_m, slot)
+        if take_out(lists, int(row["root"]), x_m, y_m, slot) == NO_ENTRY:
+            return NO_ENTRY
         row["tree_count"] -= 1
-        if row["tree_count"] > lists.meta[LONG_MIN] // 4:
-            return False
-        return _shorten(lists, number)
+        if row["tree_count"] <= lists.meta[LONG_MIN] // 4 and _shorten(lists, number):
+            return SHORT
+        return DONE
     records = lists.runs.records
     start = int(row["start"])
-    last = start + int(row["run_count"]) - 1
-    records[place_of(lists, start, int(row["run_count"]), slot)] = records[last]
+    place = place_of(lists, start, int(row["run_count"]), slot)
+    if place == NO_ENTRY:
+        return NO_ENTRY
+    records[place] = records[start + int(row["run_count"]) - 1]
     row["run_count"] -= 1
     count = int(row["run_count"])
     if count == 0:
         _free_list(lists, number)
     elif is_wasteful(lists.runs, count, int(row["size_class"])):
         _move_run(lists, number, int(row["size_class"]) - 1)
-    return False
+    return DONE
 
 
 @leaf
-def unpair(lists: Lists, objects: Objects, number: int) -> None:
-    """Remove the objects of a keyword that is not long any more from its pairs."""
+def unpair(lists: Lists, objects: Objects, number: int) -> int:
+    """Remove the objects of a keyword that is not long any more from its pairs; return a status."""
     row = lists.lists[number]
     keyword = int(row["key"])
     for place in range(row["start"], row["start"] + row["run_count"]):
@@ -300,4 +307,7 @@ def unpair(lists: Lists, objects: Objects, number: int) -> None:
             other = int(objects.pool[i])
             if other != keyword and is_long(lists, other):
                 pair = number_of(lists, pair_key(keyword, other))
-                unpost(lists, pair, float(entry["x_m"]), float(entry["y_m"]), slot)
+                x_m, y_m = float(entry["x_m"]), float(entry["y_m"])
+                if unpost(lists, pair, x_m, y_m, slot) == NO_ENTRY:
+                    return NO_ENTRY
+    return DONE

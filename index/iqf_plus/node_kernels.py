@@ -1,8 +1,9 @@
 """Nodes of IQF+'s quadtrees: 32 bytes each, four children in two cache lines.
 
 A node is a square cell, half-open; its four children are adjacent in the node table, a *group*. A root
-that does not contain a new entry becomes one quarter of a cell twice as large. All centres are integer
-multiples of HALF_MIN_M, fewer than 2**52 of them, so float64 represents them exactly.
+that does not contain a new entry becomes one quarter of a cell twice as large. All centres and borders
+are integer multiples of HALF_MIN_M below 2**53, so float64 represents them exactly. Coordinates are
+compared with them, never subtracted: the difference of a centre and a tiny coordinate is rounded.
 
 Operations: each O(1).
 """
@@ -43,8 +44,8 @@ NODE_FREE = 1
 """In meta: the first node of the first free group, NO_NODE if there is none."""
 
 STACK_MAX = 512
-"""The maximum number of nodes on a walk's stack: cells halve from 2**51 metres to one, with three pending
-at each size."""
+"""The maximum number of nodes on a walk's stack: half sides go from 2**52 metres to one, with three
+pending at each size."""
 
 
 @leaf
@@ -120,9 +121,10 @@ def holds(lists: Lists, node: int, x_m: float, y_m: float) -> bool:
     """Return whether a point is in a node's cell."""
     row = lists.nodes[node]
     half_m = float(row["half_m"])
-    dx = x_m - row["x_m"]
-    dy = y_m - row["y_m"]
-    return bool(-half_m <= dx < half_m and -half_m <= dy < half_m)
+    centre_x, centre_y = float(row["x_m"]), float(row["y_m"])
+    return bool(
+        centre_x - half_m <= x_m < centre_x + half_m and centre_y - half_m <= y_m < centre_y + half_m
+    )
 
 
 @leaf

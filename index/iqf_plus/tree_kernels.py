@@ -47,6 +47,9 @@ SPLIT_ROOM = 8 * LEAF_MAX
 MERGE_MAX = 16
 """Children with no more entries than this together merge."""
 
+NO_ENTRY = -5
+"""A status: an object has no entry where its keywords and its position lead."""
+
 
 @leaf
 def set_entry(lists: Lists, place: int, x_m: float, y_m: float, slot: int, mark: int) -> None:
@@ -146,12 +149,12 @@ def insert(lists: Lists, root: int, x_m: float, y_m: float, slot: int, mark: int
 
 @leaf
 def place_of(lists: Lists, start: int, count: int, slot: int) -> int:
-    """Return the place of an object's entry in a run that has it."""
+    """Return the place of an object's entry in a run, or NO_ENTRY."""
     records = lists.runs.records
-    place = start
-    while place < start + count - 1 and records[place]["slot"] != slot:
-        place += 1
-    return place
+    for place in range(start, start + count):
+        if records[place]["slot"] == slot:
+            return place
+    return NO_ENTRY
 
 
 @leaf
@@ -215,8 +218,8 @@ def _merge(lists: Lists, node: int) -> bool:
 
 
 @leaf
-def take_out(lists: Lists, root: int, x_m: float, y_m: float, slot: int) -> None:
-    """Remove the entry of an object from a tree that has it."""
+def take_out(lists: Lists, root: int, x_m: float, y_m: float, slot: int) -> int:
+    """Remove the entry of an object from a tree; return DONE, or NO_ENTRY if nothing is removed."""
     stack = lists.stack
     depth = 0
     node = root
@@ -228,6 +231,8 @@ def take_out(lists: Lists, root: int, x_m: float, y_m: float, slot: int) -> None
     start = int(row["below"])
     last = start + int(row["count"]) - 1
     place = place_of(lists, start, int(row["count"]), slot)
+    if place == NO_ENTRY:
+        return NO_ENTRY
     gone = int(lists.runs.records[place]["mark"])
     lists.runs.records[place] = lists.runs.records[last]
     row["count"] -= 1
@@ -237,7 +242,7 @@ def take_out(lists: Lists, root: int, x_m: float, y_m: float, slot: int) -> None
         if keyword_count_of(gone) == row["keyword_min"] or norm_code_of(gone) == row["norm_min"]:
             _summarize(lists, node)
         if depth == 0:
-            return
+            return DONE
         depth -= 1
         node = int(stack[depth])
         _merge(lists, node)

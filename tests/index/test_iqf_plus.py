@@ -13,6 +13,7 @@ from index.iqf_plus import IqfPlusObjectIndex
 from index.iqf_plus.tree_kernels import LEAF_MAX
 from index.naive import NaiveObjectIndex
 from tests.index.brute import Dice, Interest, Object, ids, interest_batch, keyword_lists, object_batch
+from tests.support.amounts import named, seeds
 
 INFINITE = float("inf")
 
@@ -149,6 +150,68 @@ def test_one_place_far_from_all_others(far_m):
         one.remove(ids([one.object_id for one in many[:190]]))
     index.check()
     same_answers(index, other, dice)
+
+
+BORDERS_M = (0.0, 1.0, 2.0, 1024.0, 2048.0, 2.0**40, 2.0**50, 1e300)
+EVERYWHERE = Boxes(*(np.array([edge]) for edge in (-1e301, -1e301, 1e301, 1e301)))
+
+
+def near_a_border(dice):
+    """A border, or a coordinate so near zero that its difference from a centre is rounded."""
+    border_m = dice.random.choice(BORDERS_M[: dice.random.choice((1, 5, len(BORDERS_M)))])
+    off_m = dice.random.choice((0.0, 0.0, 5e-324, 1e-14, 0.5))
+    return dice.random.choice((-1.0, 1.0)) * (border_m + dice.random.choice((-1.0, 1.0)) * off_m)
+
+
+@pytest.mark.parametrize("seed", seeds(6), ids=named)
+def test_places_at_the_borders_of_cells(seed):
+    """Every entry is found again, in whatever order the root rose, up to the farthest coordinates."""
+    dice = Dice(seed.start)
+    index = IqfPlusObjectIndex(1)
+    # Zero is a border of the first root's cell.
+    there = {0: Object(0, 1024.5, dice.random.choice((1024.5, -1024.0)), frozenset({0, 1}))}
+    index.insert(object_batch(list(there.values())))
+    for step in range(30):
+        first = 1000 * step + 1
+        new = {
+            key: Object(key, near_a_border(dice), near_a_border(dice), frozenset({0, 1}))
+            for key in range(first, first + dice.random.choice((1, 5, 60)))
+        }
+        index.insert(object_batch(list(new.values())))
+        index.check()
+        there |= new
+        gone = dice.random.sample(sorted(there), dice.random.randint(0, len(there)))
+        index.remove(ids(gone))
+        index.check()
+        there = {key: one for key, one in there.items() if key not in gone}
+        found = index.within(keyword_lists([frozenset({0, 1})]), EVERYWHERE)
+        assert sorted(found.ids.tolist()) == sorted(there)
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_a_tiny_negative_coordinate_is_beyond_a_border_at_zero(axis):
+    """The root rises for it, and other objects remain when it is removed."""
+    index = IqfPlusObjectIndex(1)
+    for key, at_m in ((1, 1024.5), (2, 1030.5), (3, -1e-14), (4, -5.0), (5, -5e-324)):
+        x_m, y_m = (at_m, 10.0) if axis == "x" else (10.0, at_m)
+        index.insert(object_batch([Object(key, x_m, y_m, frozenset({7}))]))
+        index.check()
+    index.remove(ids([3, 5]))
+    index.check()
+    assert sorted(index.within(keyword_lists([{7}]), EVERYWHERE).ids.tolist()) == [1, 2, 4]
+
+
+@pytest.mark.parametrize("count", [5, 500], ids=["list", "tree"])
+def test_the_removal_of_an_object_without_an_entry_fails(count):
+    """No entry of another object is removed for it."""
+    index = IqfPlusObjectIndex()
+    index.insert(object_batch([Object(i, i, 0.0, frozenset({1})) for i in range(count)]))
+    records = index._lists.runs.records
+    records["slot"][records["slot"] == index._table.slots(ids([3]))] = 1_000
+    before = records.copy()
+    with pytest.raises(InconsistentIndexError, match="object 3 is not in all of its lists"):
+        index.remove(ids([3]))
+    assert (index._lists.runs.records == before).all()
 
 
 def test_no_list_without_a_tree_is_refused():

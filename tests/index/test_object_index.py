@@ -168,6 +168,12 @@ def test_growth_and_shrinkage(index):
     assert ask(index, queries) == expected(there, queries)
 
 
+def near_a_border(dice):
+    """A coordinate that a border of cells may have, or one so near that a difference rounds to 0."""
+    border = dice.random.choice((0.0, 0.0, 1_024.0, 2_048.0, 3_000.0))
+    return dice.random.choice((-1.0, 1.0)) * (border + dice.random.choice((0.0, 5e-324, 1e-14, 0.5)))
+
+
 def spread(dice, kind):
     """A position of one kind."""
     if kind == "all equal":
@@ -177,12 +183,16 @@ def spread(dice, kind):
         return middle + dice.random.gauss(0, 1), dice.random.gauss(0, 1)
     if kind == "tiny":
         return 1e6 + dice.random.randint(0, 9) * 1e-9, dice.random.random() * 1e-7
+    if kind == "about zero":
+        return near_a_border(dice), near_a_border(dice)
     if kind == "far outside" and dice.random.random() < 0.1:
         return dice.random.choice((-1e100, 1e15, 3e7)), dice.random.choice((1e90, -1e12, 0.0))
     return dice.random.random() * 100, dice.random.random() * 100
 
 
-@pytest.mark.parametrize("kind", ["all equal", "clustered", "tiny", "far outside", "uniform"])
+@pytest.mark.parametrize(
+    "kind", ["all equal", "clustered", "tiny", "about zero", "far outside", "uniform"]
+)
 def test_any_places(index, kind):
     """As many as split cells down to the depth cap, taken out again in turns."""
     dice = Dice(6)
