@@ -1,6 +1,7 @@
 """Queue objects by expiry.
 
-Push and pop O(log n) each. An object that is removed earlier stays in the queue until it is due.
+Push and pop O(log n) each. An object that is removed earlier stays in the queue until it is due, or until
+more than half of the queue are such objects.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import numpy as np
 from engine import expiry_kernels as kernels
 from index.batches import Ints
 from index.tables.growth import longer
+from index.tables.id_map import IdMap
 
 _ROOM_MIN = 64
+_GONE_MIN = 1_024
+"""As many objects that are gone may always stay in the queue."""
 
 ALL = 1 << 62
 """More than any number of objects."""
@@ -31,6 +35,21 @@ class Expiries:
         self._times = longer(self._times, needed)
         self._ids = longer(self._ids, needed)
         self._size = kernels.push_all(self._times, self._ids, self._size, times_ms, ids)
+
+    def drop_gone(self, there: IdMap) -> None:
+        """Drop the objects that are gone, if they are most of the queue. O(log n) amortised for each.
+
+        Parameters
+        ----------
+        there
+            The ids of all other objects of the queue.
+        """
+        if self._size <= 2 * len(there) + _GONE_MIN:
+            return
+        is_there = there.present(self._ids[: self._size])
+        # In the order of the heap, so that ties remain in order as far as possible.
+        times_ms, ids = self._times[: self._size][is_there], self._ids[: self._size][is_there]
+        self._size = kernels.push_all(self._times, self._ids, 0, times_ms, ids)
 
     def next_ms(self) -> int | None:
         """Return the time when the next object is due; None if there is none."""

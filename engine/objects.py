@@ -1,6 +1,7 @@
 """Hold live objects: one table and one index for all matchers, and another index for objects with areas.
 
-Operations (per object, beyond the index): insert and remove O(1), expiry O(log n).
+Operations (per object, beyond the index): insert and remove O(1), expiry O(log n). The queue of expiries
+has at most as many removed objects as live ones, and 1,024.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ class Objects:
         if self._coming is not None:
             self._coming[0].remove(ids[self._coming[1].has(ids)])
         self.areas.remove(ids, self.table.remove(ids))
+        self._expiries.drop_gone(self.table.ids)
         self.windows.departed(ids, self.now_ms)
 
     # -- weights ---------------------------------------------------------------------------------

@@ -18,6 +18,9 @@ from server.core.object_keys import ObjectKeys
 from server.core.object_table import ObjectTable
 from server.model import LiveObject
 
+_GONE_MIN = 1_024
+"""As many objects that are not kept any more may always stay in the heap of expiries."""
+
 
 class LogObjects:
     """Live objects by id: those that are matched, and those that are kept.
@@ -32,7 +35,7 @@ class LogObjects:
         self._matched = matched
         self._kept: dict[int, LiveObject] = {}
         self._expiries: list[tuple[int, int]] = []
-        """A heap of expiries and ids, some of objects that are no longer kept."""
+        """A heap of expiries and ids, up to some more than half of objects that are no longer kept."""
         self.kept_keys = ObjectKeys()
         """Keys of kept objects."""
         self._counts: Counter[str] = Counter()
@@ -93,6 +96,9 @@ class LogObjects:
         if item.key:
             self.kept_keys.remove(item.owner, item.key)
         self._count(item, -1)
+        if len(self._expiries) > 2 * len(self._kept) + _GONE_MIN:
+            self._expiries = [(one.expiry_ms, one.object_id) for one in self._kept.values()]
+            heapq.heapify(self._expiries)
 
     def expire(self, log_ms: int) -> list[tuple[int, int]]:
         """Remove the kept objects that have expired by the time of the log; return expiries and ids."""
