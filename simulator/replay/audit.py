@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from nearcast import (
     Boolean,
@@ -17,10 +17,19 @@ from nearcast import (
     SubscriptionState,
 )
 from nearcast.expressions import clauses_of
+from nearcast.limits import DEFAULT_LIMITS
 from safe_region import oracle
 from safe_region.earth.frame import Frame, Point
+from safe_region.regions.ranges import CAPPED_SHARE
 from safe_region.scoring.keywords import normalised_keyword
 from simulator.replay.published_objects import Liveness, PublishedObjects
+
+_Matches = Sequence[tuple[oracle.OracleMatch, float]]
+"""Objects with scores, best first."""
+
+_PART_MAX = DEFAULT_LIMITS.matches_max
+_PART_MIN = CAPPED_SHARE * _PART_MAX
+"""The most and the fewest objects that a device holds of a result that is too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,10 @@ class Result(Protocol):
     def scored(self) -> Sequence[tuple[int, float]]:
         """Ids and scores of the objects, best first."""
 
+    @property
+    def region(self) -> Any:  # noqa: ANN401 - as that of a subscription
+        """The objects that the device holds; None if they are in another program."""
+
 
 class Audit:
     """Compares results with the oracle's, at one tick.
@@ -105,26 +118,41 @@ class Audit:
         UndecidedError
             If it depends on an instant that is not known well enough.
         """
-        candidates = [self._expected(result, place, moment) for moment in self._moments]
+        here = self._published.frame.project(place.lon, place.lat)
+        candidates = [self._expected(result, here, moment) for moment in self._moments]
         expected = candidates[-1]
         found = result.scored
-        ids = tuple(object_id for object_id, _ in found)
         if result.state is SubscriptionState.TOO_MANY:
-            if set(ids) <= set(_ids(expected)):
+            if self._is_part(result, expected, found):
                 return None
         elif any(_is_same(one, found) for one in candidates):
             return None
         if any(_ids(one) != _ids(expected) for one in candidates):
             raise UndecidedError
+        ids = tuple(object_id for object_id, _ in found)
         return Mismatch(place.device_id, result.id, self._tick, _ids(expected), ids)
 
-    def _expected(
-        self, result: Result, place: Place, moment: Liveness
-    ) -> list[tuple[oracle.OracleMatch, float]]:
+    def _is_part(self, result: Result, expected: _Matches, found: Sequence[tuple[int, float]]) -> bool:
+        """Return whether a result has what its device holds of one that is too large.
+
+        A device holds matches at the place where the server evaluated its range, and nearly as many as
+        the server sends. Of moving ranges in another program neither is known.
+        """
+        held, there = {object_id for object_id, _ in found}, expected
+        if isinstance(result.spec, Boolean) and result.spec.moving:
+            region, moment = result.region, self._moments[-1]
+            if region is None:
+                return held <= set(_ids(expected))
+            held = {object_id for _, object_id in region.live(*region.anchor, moment.now_ms)}
+            there = self._expected(result, region.anchor, moment)
+        part = [one for one in expected if one[0].object_id in held]
+        return _is_same(part, found) and held <= set(_ids(there)) and _PART_MIN <= len(held) <= _PART_MAX
+
+    def _expected(self, result: Result, here: Point, moment: Liveness) -> _Matches:
         published = self._published
         return expected_list(
             result.spec,
-            published.frame.project(place.lon, place.lat),
+            here,
             published.frame,
             moment.objects,
             moment.now_ms,
@@ -198,11 +226,9 @@ def _normalised(keywords: Iterable[str]) -> frozenset[str]:
     return frozenset(map(normalised_keyword, keywords))
 
 
-def _ids(matches: Sequence[tuple[oracle.OracleMatch, float]]) -> tuple[int, ...]:
+def _ids(matches: _Matches) -> tuple[int, ...]:
     return tuple(one.object_id for one, _ in matches)
 
 
-def _is_same(
-    expected: Sequence[tuple[oracle.OracleMatch, float]], found: Sequence[tuple[int, float]]
-) -> bool:
+def _is_same(expected: _Matches, found: Sequence[tuple[int, float]]) -> bool:
     return [(one.object_id, score) for one, score in expected] == list(found)

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nearcast import (
     Boolean,
@@ -60,6 +60,11 @@ class HeldResult(NamedTuple):
     def scored(self) -> list[tuple[int, float]]:
         """Ids and scores of the objects, best first."""
         return [(match.object.id, match.score) for match in self.subscription.results()]
+
+    @property
+    def region(self) -> Any:  # noqa: ANN401 - as that of a subscription
+        """The objects that the device holds."""
+        return self.subscription.region
 
 
 class Audited(NamedTuple):

@@ -44,6 +44,8 @@ class ProgramResult:
         The generation of the weights by which it is exact.
     scored
         Ids and scores of the objects, best first.
+    region
+        None: the program keeps what the device holds.
     """
 
     id: int
@@ -51,6 +53,7 @@ class ProgramResult:
     state: SubscriptionState = SubscriptionState.STALE
     idf_generation: int = 0
     scored: Sequence[tuple[int, float]] = ()
+    region: None = None
 
     def read(self, response: list[Any]) -> None:
         """Take over the state, the generation of weights, the ids and the scores of a response."""
