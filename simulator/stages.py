@@ -103,6 +103,8 @@ class Stages:
         StageError
             If it cannot be written; the folder is removed then. Or if the folder exists and no stage has
             written it.
+        OSError
+            If it is not known whether the table exists.
         """
         folder = self._root / name
         found = read_mark(self._root, name)
@@ -216,10 +218,19 @@ def reason_of(error: Exception) -> str:
 
 
 def read_mark(root: Root, name: str) -> Mark | None:
-    """Return the mark of a stage; None if it is not complete, or its mark cannot be read."""
+    """Return the mark of a stage; None if it is not complete, or its mark is damaged.
+
+    Raises
+    ------
+    OSError
+        If the mark cannot be read. The table may be complete.
+    """
+    file = files_at(root / STAGES_FOLDER / f"{name}.json")
+    if not file.exists():
+        return None
     try:
-        return Mark(**json.loads(files_at(root / STAGES_FOLDER / f"{name}.json").read()))
-    except (OSError, ValueError, TypeError):
+        return Mark(**json.loads(file.read()))
+    except (ValueError, TypeError):
         return None
 
 

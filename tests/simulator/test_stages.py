@@ -18,6 +18,7 @@ import pytest
 from simulator import schemas
 from simulator.city import generate_city
 from simulator.errors import StageError
+from simulator.files import OnDisk
 from simulator.movement.streets import Streets
 from simulator.movement.trajectories import loads, trajectories
 from simulator.session import SparkStart
@@ -68,6 +69,19 @@ def test_whatever_is_not_the_very_same_is_made_again(tmp_path, damage):
     assert read_mark(tmp_path, "table") is None
     assert Stages(tmp_path).run("table", key, write).rows == 3
     assert [path.name for path in folder.iterdir()] == ["part-0.parquet"]
+
+
+def test_a_table_whose_mark_cannot_be_read_is_not_made_again(tmp_path, monkeypatch):
+    Stages(tmp_path).run("table", {"seed": 1}, write)
+
+    def fail(file):
+        raise OSError(5, "Input/output error", str(file))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OnDisk, "read", fail)
+        with pytest.raises(OSError, match=r"Input/output error: .*table\.json"):
+            Stages(tmp_path).run("table", {"seed": 1}, never)
+    assert Stages(tmp_path).run("table", {"seed": 1}, never).rows == 3
 
 
 def test_a_folder_that_no_stage_has_written_is_never_removed(tmp_path):
