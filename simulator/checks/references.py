@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nearcast.limits import DEFAULT_LIMITS as LIMITS
+from safe_region.earth.frame import Frame
+from simulator.checks.subscriptions import refused
 from simulator.workload.objects import keyword_counts
-from simulator.workload.subscriptions import TOP_K
 from simulator.world import World
 
 Read = Callable[[str], DataFrame]
@@ -42,30 +42,20 @@ def reference_rules(read: Read, world: World, more: frozenset[str]) -> Iterator[
         yield "loads: edge_id is in roads", _without(read("loads"), edges, "edge_id")
     yield "places: place_id is unique", _repeated(read("places"), "place_id")
     yield "places: within the area", read("places").where(~_is_within(world))
-    yield from _subscription_rules(read("subscriptions"), devices)
+    yield from _subscription_rules(read("subscriptions"), devices, world)
     yield from _object_rules(read("objects"), world)
     yield "idf: as many objects as have the keyword", _miscounted(read("idf"), read("objects"))
 
 
-def _subscription_rules(wanted: DataFrame, devices: DataFrame) -> Iterator[tuple[str, DataFrame]]:
+def _subscription_rules(
+    wanted: DataFrame, devices: DataFrame, world: World
+) -> Iterator[tuple[str, DataFrame]]:
     yield "subscriptions: device_id is in devices", _without(wanted, devices, "device_id")
     yield (
         "subscriptions: device_id and subscription_id are unique",
         _repeated(wanted, "device_id", "subscription_id"),
     )
-    is_top_k = F.col("kind") == TOP_K
-    for what, is_right in (
-        ("keywords", F.size("keywords").between(1, LIMITS.subscription_keywords_max)),
-        ("k", F.col("k").between(1, LIMITS.k_max)),
-        ("alpha", F.col("alpha").between(LIMITS.alpha_min, LIMITS.alpha_max)),
-    ):
-        broken = wanted.where(is_top_k & ~F.coalesce(is_right, F.lit(False)))
-        yield f"subscriptions: {what} of top-k ones within the limits", broken
-    radius_m = F.col("radius_m")
-    yield (
-        "subscriptions: radius_m within the limits",
-        wanted.where((radius_m <= 0.0) | F.isnan(radius_m) | (radius_m > LIMITS.range_m_max)),
-    )
+    yield "subscriptions: a server accepts them", refused(wanted, Frame.of(world.area))
 
 
 def _object_rules(published: DataFrame, world: World) -> Iterator[tuple[str, DataFrame]]:

@@ -16,7 +16,7 @@ import math
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nearcast.limits import DEFAULT_LIMITS
+from nearcast.limits import DEFAULT_LIMITS, LON_MAX_DEG
 from safe_region.earth.frame import Frame
 from simulator.chance import uniform
 from simulator.parameters import SimulationParameters
@@ -129,6 +129,12 @@ def _between(share: Column, low: float, high: float) -> Column:
     return share * F.lit(high - low) + F.lit(low)
 
 
+def _clamped(lon: Column) -> Column:
+    """Return a longitude, or the last one where it is beyond; null where it is null."""
+    most = F.lit(LON_MAX_DEG)
+    return F.when(lon < -most, -most).when(lon > most, most).otherwise(lon)
+
+
 def _joined(words: Column, operator: str) -> Column:
     """Return keywords as an expression, each in quotes: a word may be equal to an operator."""
     escaped = F.transform(words, lambda word: F.regexp_replace(word, r'(["\\])', r"\\$1"))
@@ -172,7 +178,9 @@ def _range(frame: Frame, parameters: SimulationParameters) -> tuple[Column, ...]
     )
     half_lon, half_lat = width / (2.0 * frame.x_m_per_deg), height / (2.0 * frame.y_m_per_deg)
     is_boolean, shape = F.col("is_boolean"), F.col("shape")
-    bounds = F.array(lon - half_lon, lat - half_lat, lon + half_lon, lat + half_lat)
+    # Areas end farther from the poles than ranges reach.
+    west, east = _clamped(lon - half_lon), _clamped(lon + half_lon)
+    bounds = F.array(west, lat - half_lat, east, lat + half_lat)
     fixed_share = 1.0 - parameters.moving_share
     is_rectangle = shape < fixed_share * parameters.fixed_rectangle_share
     is_fixed = shape < fixed_share

@@ -125,22 +125,6 @@ PLANTED = [
             "subscriptions",
             lambda t: pa.concat_tables([t, t.slice(len(t) - 1)]),
         ),
-        "subscriptions: keywords of top-k ones within the limits": (
-            "subscriptions",
-            lambda t: put(t, "keywords", [first_with(t, "keywords")], lambda _: []),
-        ),
-        "subscriptions: k of top-k ones within the limits": (
-            "subscriptions",
-            lambda t: put(t, "k", [first_with(t, "k")], lambda _: -5),
-        ),
-        "subscriptions: alpha of top-k ones within the limits": (
-            "subscriptions",
-            lambda t: put(t, "alpha", [first_with(t, "alpha")], lambda _: 7.0),
-        ),
-        "subscriptions: radius_m within the limits": (
-            "subscriptions",
-            lambda t: put(t, "radius_m", [first_with(t, "radius_m")], lambda _: -1.0),
-        ),
     },
 ]
 
@@ -161,6 +145,36 @@ def test_faults_that_are_planted_are_found(folder, spark, faults):
     for name, change in faults.values():
         rewritten(folder, name, change)
     assert broken(folder, spark).keys() >= faults.keys()
+
+
+# A value for the first row that has one.
+REFUSED = {
+    "keywords": [],
+    "k": -5,
+    "alpha": 7.0,
+    "similarity": "none",
+    "expression": "tea AND (",
+    "bounds": [179.0, 10.0, 181.0, 11.0],
+    "center": [14.0, 91.0],
+    "radius_m": -1.0,
+    "extent_m": [1e6, 10.0],
+    "window_ms": -1,
+    "window_count": 10**12,
+}
+
+
+def test_every_subscription_that_a_server_would_refuse_is_found(folder, spark):
+    def change(table):
+        taken = set()
+        for name, value in REFUSED.items():
+            values = table[name].to_pylist()
+            row = next(i for i, one in enumerate(values) if one is not None and i not in taken)
+            taken.add(row)
+            table = put(table, name, [row], lambda _, value=value: value)
+        return table
+
+    rewritten(folder, "subscriptions", change)
+    assert broken(folder, spark) == {"subscriptions: a server accepts them": len(REFUSED)}
 
 
 def test_rows_that_are_gone_are_missed(folder, spark):

@@ -12,6 +12,7 @@ from safe_region.earth.frame import Area, Frame
 from safe_region.scoring.keywords import normalised_keyword
 from server.limits import Limits
 from simulator import schemas
+from simulator.checks.subscriptions import refused
 from simulator.parameters import SimulationParameters
 from simulator.workload.objects import OFFER_WORDS
 from simulator.workload.rows import subscription_rows
@@ -159,6 +160,24 @@ def test_ranges_in_a_wide_area_are_no_larger_than_a_server_takes(spark, simulati
     assert max(widths_m) < 2.0 * most_m
     extents_m = [max(row.extent_m) for row in rows if row.extent_m is not None]
     assert most_m < max(extents_m) < 2.0 * most_m
+
+
+@pytest.mark.parametrize(
+    ("area", "lon", "lat", "edge"),
+    [
+        (Area(178.5, -17.2, 180.0, -16.1), 179.97, -16.8, (2, 180.0)),  # Fiji
+        (Area(-180.0, 88.0, -178.0, 89.0), -179.99, 88.99, (0, -180.0)),
+    ],
+)
+def test_ranges_end_where_the_globe_is_cut(spark, area, lon, lat, edge):
+    row = {"object_key": "object-0000000", "publish_ms": 0, "lon": lon, "lat": lat, "keywords": ["tea"]}
+    published = spark.createDataFrame([row | {"ttl_ms": 1, "retract_ms": None}], schemas.OBJECTS)
+    parameters = SimulationParameters(objects=1, arrivals_per_s=0.0, boolean_share=1.0, devices=40)
+    frame = Frame.of(area)
+    found = subscriptions(published, spark.range(40), frame, parameters)
+    assert refused(found, frame).count() == 0
+    at, value = edge
+    assert value in {one.bounds[at] for one in found.collect() if one.bounds is not None}
 
 
 def test_the_spec_of_a_top_k_row(top_k):
