@@ -179,9 +179,8 @@ class Run:
         start_ms = self._parameters.start_ms
         made_of = [self._stages.done[one].key for one in ("trajectories", "objects", "subscriptions")]
 
-        def write(_folder: Root) -> int | None:
-            write_feeds(self._root, start_ms, self._spark, slice_s)
-            return None
+        def write(_folder: Root) -> int:
+            return write_feeds(self._root, start_ms, self._spark, slice_s)
 
         self._report("feeds", 0, 1)
         key = {"made_of": made_of, "start_ms": start_ms, "slice_s": slice_s}

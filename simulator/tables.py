@@ -73,7 +73,7 @@ def write_sorted(frame: DataFrame, name: str, folder: Root, rows: int = 0) -> in
     files = max(1, rows // FILE_ROWS)
     keys = SORT_KEYS[name]
     parts = frame.repartition(1) if files == 1 else frame.repartitionByRange(files, *keys)
-    return _written(parts.sortWithinPartitions(*keys), folder)
+    return write_rows(parts.sortWithinPartitions(*keys), folder)
 
 
 def write_slices(frame: DataFrame, slice_ticks: int, folder: Root) -> int:
@@ -88,12 +88,12 @@ def write_slices(frame: DataFrame, slice_ticks: int, folder: Root) -> int:
     settings.set(_WRITERS, SLICE_FILES_MAX)
     try:
         number = F.format_string("%05d", F.floor(F.col("tick") / F.lit(slice_ticks)))  # `slice_name`
-        return _written(frame.withColumn("slice", number), folder, "slice")
+        return write_rows(frame.withColumn("slice", number), folder, "slice")
     finally:
         settings.unset(_WRITERS)
 
 
-def _written(frame: DataFrame, folder: Root, *columns: str) -> int:
+def write_rows(frame: DataFrame, folder: Root, *columns: str) -> int:
     """Write a table, in folders by some columns; return the number of rows that tasks have counted."""
     counted = Observation()
     observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))

@@ -30,7 +30,7 @@ from simulator.parameters.traces import START, TraceOptions, TraceParameters
 from simulator.run import STAGES, Progress, Run, write_terrain
 from simulator.simulation import Simulation, load
 from simulator.stages import Stages
-from simulator.tables import write_slices, write_sorted
+from simulator.tables import write_rows, write_slices, write_sorted
 from simulator.terrain import Terrain, Texts
 from simulator.traces.cleaning import cleaned
 from simulator.traces.errors import TraceError
@@ -166,8 +166,8 @@ class TraceRun:
             "area": area._asdict(),
         }
 
-        def write(folder: Root) -> None:
-            cleaned(raw, area, self._parameters, self._tasks).write.parquet(str(folder))
+        def write(folder: Root) -> int:
+            return write_rows(cleaned(raw, area, self._parameters, self._tasks), folder)
 
         self._report("clean", 0, 1)
         stages.run("points", key, write)
@@ -203,9 +203,9 @@ class TraceRun:
         key = self._key({"align": align, "period_ms": period_ms, "origin_ms": origin_ms})
         key |= {"points": stages.done["points"].key}
 
-        def write(folder: Root) -> None:
+        def write(folder: Root) -> int:
             pieces = pieces_of(points, period_ms, None if align == START else origin_ms)
-            pieces.write.parquet(str(folder))
+            return write_rows(pieces, folder)
 
         devices = stages.run("traces", key, write).rows
         firsts = (F.col("verdict") == Verdict.KEPT.value) & F.col("step_ms").isNull()

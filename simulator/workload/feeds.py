@@ -23,6 +23,7 @@ from feeds.redis.streams import Streams
 from feeds.schemas import FEEDS, KEYS, MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, SUBSCRIPTIONS
 from simulator import schemas
 from simulator.files import Root, files_at, parquet_files
+from simulator.tables import write_rows
 from simulator.workload.subscriptions import TOP_K
 
 FEEDS_FOLDER = "feeds"
@@ -31,7 +32,7 @@ _IDS_PER_DEVICE = 64
 """A device has no more subscriptions."""
 
 
-def write_feeds(folder: Root, start_ms: int, spark: SparkSession, slice_s: int) -> list[int]:
+def write_feeds(folder: Root, start_ms: int, spark: SparkSession, slice_s: int) -> int:
     """Write the feeds of a simulation to a folder in its folder; an existing folder is replaced.
 
     Parameters
@@ -47,8 +48,8 @@ def write_feeds(folder: Root, start_ms: int, spark: SparkSession, slice_s: int) 
 
     Returns
     -------
-    list of int
-        The numbers of the files of messages; those of subscriptions have 0.
+    int
+        The number of rows that tasks have written.
     """
 
     def table(name: str) -> DataFrame:
@@ -60,9 +61,10 @@ def write_feeds(folder: Root, start_ms: int, spark: SparkSession, slice_s: int) 
     at = (F.min_by(name, "tick").alias(name) for name in ("lon", "lat"))
     begin = table("trajectories").groupBy("device_id").agg(*at)
     wanted = _subscriptions(table("subscriptions"), begin, started)
-    _write(wanted.withColumn("slice", F.lit(0)), target, "subscriptions")
+    count = _write(wanted.withColumn("slice", F.lit(0)), target, "subscriptions")
     number = F.ceil((F.col("time_ms") - started) / F.lit(1000 * slice_s)).cast("int")
-    return _write(_messages(table("objects"), started).withColumn("slice", number), target, "messages")
+    messages = _messages(table("objects"), started).withColumn("slice", number)
+    return count + _write(messages, target, "messages")
 
 
 def append_feeds(
@@ -169,15 +171,13 @@ def _order(name: str) -> tuple[str, ...]:
     return "time_ms", KEYS[name], "action"
 
 
-def _write(frame: DataFrame, target: Root, name: str) -> list[int]:
-    """Write a file for each slice, named by its number."""
+def _write(frame: DataFrame, target: Root, name: str) -> int:
+    """Write a file for each slice, named by its number; return the number of rows."""
     folder, parts = files_at(target / name), target / name / "_parts"
     ordered = frame.repartition("slice").sortWithinPartitions("slice", *_order(name))
-    ordered.write.partitionBy("slice").parquet(str(parts))
-    numbers = []
+    count = write_rows(ordered, parts, "slice")
     for part in parquet_files(parts):
-        slice_folder = PurePosixPath(str(part)).parent.name
-        numbers.append(int(slice_folder.removeprefix("slice=")))
-        part.move(str(folder / f"{numbers[-1]:06d}.parquet"))
+        number = int(PurePosixPath(str(part)).parent.name.removeprefix("slice="))
+        part.move(str(folder / f"{number:06d}.parquet"))
     files_at(parts).remove()
-    return sorted(numbers)
+    return count

@@ -19,7 +19,7 @@ from simulator.errors import StageError
 from simulator.maps import MapError
 from simulator.parameters.traces import TraceOptions, TraceParameters
 from simulator.simulation import load
-from simulator.stages import Stages
+from simulator.stages import Stages, row_count
 from simulator.traces.cleaning import cleaned
 from simulator.traces.errors import TraceError
 from simulator.traces.pieces import pieces_of
@@ -89,6 +89,19 @@ VERDICTS = {
     "jump": 1,
     "isolated": 1,
 }
+
+
+@pytest.mark.parametrize("table", ["points", "traces"])
+def test_rows_that_are_not_there_for_the_driver_are_an_error(spark, tmp_path, monkeypatch, table):
+    """As where each host has a folder of its own."""
+
+    def found(folder):
+        return row_count(folder) - (folder.name == table)
+
+    monkeypatch.setattr("simulator.stages.row_count", found)
+    with pytest.raises(StageError, match=rf"{table}: \d+ rows were written and \d+ are present"):
+        made(spark, tmp_path, messy(tmp_path), period_ms=10_000)
+    assert not (tmp_path / "out" / table).exists()
 
 
 def test_verdicts_of_points(run):
