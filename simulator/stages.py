@@ -5,8 +5,9 @@ its numbers of rows and bytes, and the time it took. The mark is written atomica
 table with a mark is therefore complete, even if the program was killed, without a rename of the folder.
 If files of a table are changed or removed, its stage runs again.
 
-`stages/<name>.started` exists while a stage writes or removes its table. A folder that has the name of a
-table, but neither file, belongs to somebody else. It is never removed.
+`stages/<name>.started` exists while a stage writes or removes its table, and after a stage that has
+failed, until it runs again. A folder that has the name of a table, but neither file, belongs to somebody
+else. It is never removed.
 """
 
 from __future__ import annotations
@@ -120,9 +121,9 @@ class Stages:
             mark = Mark(key, rows, *_content(folder), seconds)
             self._write(name, mark)
         except BaseException as error:
+            # `started` stays: tasks may still write for a while.
             with suppress(*_FAILURES):
                 files_at(folder).remove()
-                self._started(name).remove()
             if isinstance(error, _FAILURES) and not isinstance(error, StageError):
                 raise StageError(f"{folder} cannot be written: {reason_of(error)}") from error
             raise

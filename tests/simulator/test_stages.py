@@ -135,7 +135,7 @@ def test_a_simulation_replaces_no_folder_of_somebody_else(tmp_path):
     assert world.read_text() == "{}"
 
 
-def test_nothing_remains_of_a_stage_that_fails(tmp_path):
+def test_no_table_remains_of_a_stage_that_fails(tmp_path):
     def fail(folder):
         write(folder)
         raise OSError(28, "No space left on device")
@@ -143,7 +143,23 @@ def test_nothing_remains_of_a_stage_that_fails(tmp_path):
     with pytest.raises(StageError, match=r"table cannot be written: .*No space left"):
         Stages(tmp_path).run("table", {}, fail)
     assert not (tmp_path / "table").exists()
-    assert not list((tmp_path / "stages").iterdir())
+    assert read_mark(tmp_path, "table") is None
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_what_tasks_write_after_a_stage_has_failed_is_no_table_and_in_nobodys_way(tmp_path, error):
+    def fail(folder):
+        write(folder)
+        raise error
+
+    with pytest.raises((StageError, KeyboardInterrupt)):
+        Stages(tmp_path).run("table", {}, fail)
+    late = tmp_path / "table" / "_temporary" / "0"
+    late.mkdir(parents=True)
+    (late / "part-1.parquet").write_bytes(b"x")
+    assert Stages(tmp_path).run("table", {}, write).rows == 3
+    assert not late.exists()
+    assert [path.name for path in (tmp_path / "stages").iterdir()] == ["table.json"]
 
 
 def seconds_of_stages(folder):
