@@ -2,7 +2,8 @@
 
 An object with an area has its point inside the area. The object index has the points of all objects.
 Those with areas are in a second index as well, also by their points. A search of it extends farther out:
-by the largest reach of an area from its point since there was last no area at all.
+by the largest reach of an area from its point. After removals this is computed anew, once as many areas
+are gone as the table has rows.
 
 Operations (per object that has an area, beyond the index): insert and remove O(vertices) amortised.
 Objects that are points take four bytes each.
@@ -40,15 +41,20 @@ class Areas:
     ----------
     index
         The index of the objects that have one.
+    objects
+        The table of all live objects.
     """
 
-    def __init__(self, index: ObjectIndex) -> None:
+    def __init__(self, index: ObjectIndex, objects: SlotTable) -> None:
         self.index = index
+        self._objects = objects
         self._table = SlotTable(AREA_DTYPE)
         self._polygons = Polygons()
         self._of_object: Slots = np.zeros(16, dtype=np.int32)
         self._beyond_m = np.zeros(4)
-        """The farthest reach of areas from their points: west, south, east, north."""
+        """The farthest reach of areas from their points, or more: west, south, east, north."""
+        self._gone_count = 0
+        """Areas that were removed since this was computed."""
 
     def __len__(self) -> int:
         return len(self._table)
@@ -82,15 +88,8 @@ class Areas:
             },
         )
         self._of_object[slots[which]] = areas + 1
-        self._grow(part, boxes)
+        self._beyond_m = np.maximum(self._beyond_m, boxes.reach_m(part.x_m, part.y_m))
         self.index.insert(part)
-
-    def _grow(self, objects: ObjectBatch, boxes: Boxes) -> None:
-        """Update the farthest reach by new areas. It is never less than the exact reach."""
-        x_m, y_m = objects.x_m, objects.y_m
-        reach_m = (x_m - boxes.x1_m, y_m - boxes.y1_m, boxes.x2_m - x_m, boxes.y2_m - y_m)
-        found = np.nextafter([column.max() for column in reach_m], np.inf)
-        self._beyond_m = np.maximum(self._beyond_m, found)
 
     def remove(self, ids: Ints, slots: Slots) -> None:
         """Remove the areas of objects; `slots` are those that the objects had."""
@@ -106,8 +105,16 @@ class Areas:
             used = self._table.used()
             columns = (rows[name][used].astype(np.int64) for name in ("ring_start", "ring_count"))
             rows["ring_start"][used] = self._polygons.pack(*columns)
-        if not len(self):
-            self._beyond_m[:] = 0.0
+        self._gone_count += len(areas)
+        if not len(self) or self._gone_count >= self._table.end:
+            self._beyond_m, self._gone_count = self._reach_m(), 0
+
+    def _reach_m(self) -> Floats:
+        """Return the farthest reach of the areas in the table. O(rows)."""
+        rows, used = self._table.rows, self._table.used()
+        items = self._objects.rows[self._objects.slots(rows["id"][used])]
+        boxes = Boxes(*(rows[name][used] for name in ("x1_m", "y1_m", "x2_m", "y2_m")))
+        return boxes.reach_m(items["x_m"], items["y_m"])
 
     def are_points(self, slots: Slots) -> npt.NDArray[np.bool_]:
         """Return whether each object has no area."""
@@ -145,7 +152,7 @@ class Areas:
         parts = (self._table, self._polygons, self.index)
         return self._of_object.nbytes + sum(part.memory_bytes() for part in parts)
 
-    def check(self, objects: SlotTable) -> None:
+    def check(self) -> None:
         """Verify that areas are those of live objects.
 
         Raises
@@ -155,14 +162,14 @@ class Areas:
         """
         self._table.check()
         self.index.check()
-        used = objects.used()
+        used = self._objects.used()
         slots = used[~self.are_points(used)]
         if len(slots) != len(self) or len(self.index) != len(self):
             raise InconsistentIndexError("areas without objects, or objects without areas")
         if np.count_nonzero(self._of_object) != len(slots):
             raise InconsistentIndexError("a free slot has an area")
         rows = self._table.rows[self._of_object[slots] - 1]
-        items = objects.rows[slots]
+        items = self._objects.rows[slots]
         if (rows["id"] != items["id"]).any():
             raise InconsistentIndexError("an object has the area of another object")
         reach_m = (

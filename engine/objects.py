@@ -45,7 +45,7 @@ class Objects:
         self._make_index = make_index
         self._coming: tuple[ObjectIndex, Refill] | None = None
         """The index that is to replace the current one, with the next weights."""
-        self.areas = Areas(area_index)
+        self.areas = Areas(area_index, self.table)
         self.now_ms = 0
         self.due_ms = 0
         """Before this time nothing expires and nothing is settled. Code that adds such work lowers it."""
@@ -224,7 +224,7 @@ class Objects:
         """
         self.table.check()
         self.index.check()
-        self.areas.check(self.table)
+        self.areas.check()
         self.windows.check(self.now_ms)
         if len(self.index) != len(self.table):
             raise InconsistentIndexError("the object index does not hold the live objects")

@@ -56,6 +56,16 @@ class Boxes:
         """Return the selected rows."""
         return Boxes(self.x1_m[rows], self.y1_m[rows], self.x2_m[rows], self.y2_m[rows])
 
+    def reach_m(self, x_m: Floats, y_m: Floats) -> Floats:
+        """Return the farthest reach beyond points in the boxes: west, south, east, north.
+
+        It is rounded up, but 0 where all boxes end at their points.
+        """
+        sides = (x_m - self.x1_m, y_m - self.y1_m, self.x2_m - x_m, self.y2_m - y_m)
+        reach_m = np.array([side.max(initial=0.0) for side in sides])
+        found: Floats = np.where(reach_m > 0.0, np.nextafter(reach_m, np.inf), 0.0)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectBatch:

@@ -8,7 +8,8 @@ AP+k- and AP+s-Tree, IQ+- and RQ+-Tree, SS- and KK-Index of section 5.2, and pai
 an object index that are independent of each other.
 
 Objects with areas: `within` tests their points. The query boxes are enlarged by the largest reach of an
-area since the index was last empty; the objects found are tested by their boxes.
+area; the objects found are tested by their boxes. After removals the reach is computed anew, once as many
+objects are gone as the table has rows.
 
 Warnings: objects that expire leave the object index gradually, in `pass_time` and `publish`; until then
 they are found, and omitted.
@@ -49,7 +50,9 @@ class PairedIndex:
         self._boxes = SlotTable(CLAUSE_DTYPE)
         self._live = LiveObjects(OBJECT_DTYPE)
         self._beyond_m = np.zeros(4)
-        """The maximum reach of areas from their points: west, south, east, north."""
+        """The maximum reach of areas from their points, or more: west, south, east, north."""
+        self._gone_count = 0
+        """Objects that were removed since this was computed."""
         self._looked_at = 0
 
     def __len__(self) -> int:
@@ -99,7 +102,9 @@ class PairedIndex:
         self._forget(self._live.due())
         self._live.append(objects, expiry_ms)
         self._objects.insert(objects)
-        self._reach_out(objects)
+        if objects.boxes is not None:
+            reach_m = objects.boxes.reach_m(objects.x_m, objects.y_m)
+            self._beyond_m = np.maximum(self._beyond_m, reach_m)
         found = self._clauses.match(objects)
         is_over = expiry_ms <= self._live.now_ms
         counts = np.diff(found.offsets)
@@ -133,25 +138,15 @@ class PairedIndex:
             raise InconsistentIndexError("the indexes of the pair have different counts")
 
     def _forget(self, ids: Ints) -> None:
-        if len(ids):
-            self._live.table.remove(ids)
-            self._objects.remove(ids)
-        if not len(self._live.table):
-            self._beyond_m[:] = 0.0
-
-    def _reach_out(self, objects: ObjectBatch) -> None:
-        """Update the reach of areas."""
-        boxes = objects.boxes
-        if boxes is not None and len(objects):
-            reach = (
-                objects.x_m - boxes.x1_m,
-                objects.y_m - boxes.y1_m,
-                boxes.x2_m - objects.x_m,
-                boxes.y2_m - objects.y_m,
-            )
-            reach_m = np.array([one.max() for one in reach])
-            outwards_m = np.where(reach_m > 0.0, np.nextafter(reach_m, np.inf), 0.0)  # it is rounded
-            self._beyond_m = np.maximum(self._beyond_m, outwards_m)
+        if not len(ids):
+            return
+        table = self._live.table
+        table.remove(ids)
+        self._objects.remove(ids)
+        self._gone_count += len(ids)
+        if self._beyond_m.any() and (not len(table) or self._gone_count >= table.end):
+            objects = self._live.batch(table.used())
+            self._beyond_m, self._gone_count = objects.extents().reach_m(objects.x_m, objects.y_m), 0
 
     def _changes(self, slots: Slots, old: Floats, boxes: Boxes, same: Boxes | None) -> Moves:
         """Return the live objects that clauses match in new boxes and not in old, and the reverse."""

@@ -106,3 +106,29 @@ def test_objects_in_both_boxes_are_not_visited():
     before = index.candidate_count
     world.move({1: Box(0.6, 0.1, 8.6, 8.1)})
     assert index.candidate_count == before
+
+
+def test_a_large_area_makes_searches_larger_while_it_is_there_and_not_for_ever():
+    index = PairedIndex(NaiveClauseIndex(), NaiveObjectIndex())
+    world = Movers(index)
+
+    def square(key, x_m, half_m):
+        return AreaObject(key, x_m, 0.0, Box(x_m - half_m, -half_m, x_m + half_m, half_m), frozenset({1}))
+
+    def looked_at():
+        before = index.candidate_count
+        world.move({1: Box(0.0, -1.0, 2.0, 1.0)})
+        world.move({1: Box(0.0, -1.0, 1.0, 1.0)})
+        return index.candidate_count - before
+
+    world.insert([Clause(1, Box(0.0, -1.0, 1.0, 1.0), frozenset({1}))])
+    world.publish([square(key, 10.0 * key, 0.1) for key in range(100)], [FOR_EVER] * 100)
+    small = looked_at()
+    world.publish([square(1_000, 0.0, 5_000.0)], [FOR_EVER])
+    assert looked_at() > small + 50
+    world.retract([1_000])
+    for key in range(100):  # others come and go
+        world.retract([key])
+        world.publish([square(100 + key, 10.0 * key, 0.1)], [FOR_EVER])
+    assert looked_at() == small
+    index.check()
