@@ -135,9 +135,7 @@ class Server:
         )
         try:
             feeds = opened_feeds(settings)
-            self._deployment = await _deployed(
-                settings, self._limits, self.store, self._making(identity)
-            )
+            self._deployment = await _deployed(settings, self._limits, self.store, self._making(identity))
         except BaseException:
             self.store.discard()
             raise

@@ -69,9 +69,7 @@ def flaw(rings: Sequence[Ring]) -> str | None:
 
 def _check_vertices(number: int, ring: Ring) -> None:
     if len(ring) < _VERTEX_COUNT_MIN:
-        raise _FlawError(
-            f"ring {number} has {len(ring)} vertices instead of {_VERTEX_COUNT_MIN} or more"
-        )
+        raise _FlawError(f"ring {number} has {len(ring)} vertices instead of {_VERTEX_COUNT_MIN} or more")
     for i, (x_m, y_m) in enumerate(ring):
         if not (math.isfinite(x_m) and math.isfinite(y_m)):
             raise _FlawError(f"vertex {i} of ring {number} is not finite")
