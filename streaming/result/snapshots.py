@@ -73,10 +73,10 @@ class Snapshots:
             number = name.removesuffix(".json").removeprefix("batch=")
             if number.isdecimal() and int(number) < batch:
                 (self._folder / name).remove()
-        older = [number for number in complete_batches(self._out) if number <= batch][:-_KEPT]
+        older = [one for one in complete_batches(self._out) if one <= batch][:-_KEPT]
         self._remove_rows(REFUSED, older[-1] if older else _NONE)
-        for number in older:
-            manifest_of(self._out, number).remove()
+        for one in older:
+            manifest_of(self._out, one).remove()
         return self._remove_rows(CHANGES, batch)
 
     def _remove_rows(self, kind: str, batch: int) -> int:
