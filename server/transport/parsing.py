@@ -238,8 +238,7 @@ class Parsing(grpc.aio.ServerInterceptor):
             caller, task = principal(), asyncio.current_task()
             ended: list[RefusedError] = []
             try:
-                cancel = task.cancel if task else _nobody
-                with ending(caller, ended.append, cancel, patience):
+                with ending(caller, ended.append, task.cancel if task else _nobody, patience):
                     await carry(caller.account, requests, context)
             except RefusedError as error:
                 self._admission.refuse(context, error)
