@@ -25,8 +25,8 @@ Rows = npt.NDArray[Any]
 Slots = npt.NDArray[np.int32]
 Sets = npt.NDArray[np.uint64]
 
-_SIZE = 8192
-"""Places of the table: a power of two, four times the keywords that 64 clauses of 16 and 16 may have."""
+TABLE_SIZE = 8192
+"""Places of a table: a power of two, four times the keywords that 64 clauses of 16 and 16 may have."""
 _SHIFT = 32 - 13
 _MULTIPLIER = 2654435769
 """2**32 divided by the golden ratio (Knuth): neighbours get places far apart."""
@@ -61,13 +61,13 @@ class Table(NamedTuple):
 
 
 @array_leaf
-def new_table() -> Table:
-    """Return an empty table."""
+def new_table(size: int) -> Table:
+    """Return an empty table of TABLE_SIZE places; one of size 0 is never filled."""
     return Table(
-        np.full(_SIZE, _EMPTY, dtype=np.int32),
-        np.zeros(_SIZE, dtype=np.uint64),
-        np.zeros(_SIZE, dtype=np.uint64),
-        np.zeros(_SIZE, dtype=np.int32),
+        np.full(size, _EMPTY, dtype=np.int32),
+        np.zeros(size, dtype=np.uint64),
+        np.zeros(size, dtype=np.uint64),
+        np.zeros(size, dtype=np.int32),
         np.zeros(_BITS + 1, dtype=np.uint64),
         np.zeros(1, dtype=np.int32),
     )
@@ -102,7 +102,7 @@ def _found(table: Table, keyword: int) -> int:
     """Return the place of a keyword, or the place where it would be."""
     place = (int(keyword) * _MULTIPLIER & 0xFFFFFFFF) >> _SHIFT
     while table.keywords[place] != keyword and table.keywords[place] != _EMPTY:
-        place = (place + 1) & (_SIZE - 1)
+        place = (place + 1) & (TABLE_SIZE - 1)
     return place
 
 

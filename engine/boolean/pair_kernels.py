@@ -12,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.areas import AreaArrays
-from engine.boolean.expression_kernels import Clauses, fill_table, matches_clause, new_table
+from engine.boolean.expression_kernels import (
+    TABLE_SIZE,
+    Clauses,
+    fill_table,
+    matches_clause,
+    new_table,
+)
 from engine.boolean.layout import CIRCLE, NOTHING, POLYGON
 from engine.layout import POINT
 from index.batches import Floats, Ints, KeywordIds
@@ -255,7 +261,7 @@ def measure_found(
     """
     clause_slots, offsets = expressions
     marks, first_mark = seen
-    table = new_table()
+    table = new_table(0)
     row = -1
     is_plain = True
     for i in range(rows.shape[0]):
@@ -266,6 +272,8 @@ def measure_found(
                 clauses.clauses[clause_slots[offsets[row]]]["excluded"] == NOTHING
             )
             if not is_plain:
+                if table.keywords.shape[0] == 0:
+                    table = new_table(TABLE_SIZE)
                 fill_table(table, clauses, clause_slots[offsets[row] : offsets[row + 1]])
         slot = object_slots[i]
         item = objects.rows[slot]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Engine, EngineOptions, Positions
-from engine.boolean.expression_kernels import Clauses, fill_table, matches_clause, new_table
+from engine.boolean.expression_kernels import TABLE_SIZE, Clauses, fill_table, matches_clause, new_table
 from engine.boolean.layout import CLAUSE_DTYPE, EXCLUDED_DTYPE, NOTHING, SUBSCRIPTION_DTYPE
 from engine.boolean.work import Work
 from engine.contracts import BOOLEAN, handle_of
@@ -251,7 +251,7 @@ def test_an_object_found_by_another_clause_is_not_searched_again():
 @kernel
 def _which(rows, offsets, words):
     """Whether each object matches an expression."""
-    table = new_table()
+    table = new_table(TABLE_SIZE)
     found = np.zeros(len(offsets) - 1, dtype=np.bool_)
     fill_table(table, rows, np.arange(1, dtype=np.int32))
     fill_table(table, rows, np.arange(rows.clauses.shape[0], dtype=np.int32))
