@@ -7,6 +7,7 @@ found nothing to strike raises `Missed`, and is not counted.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 from tests.chaos.audit import settle
@@ -36,6 +37,10 @@ async def kill(world: World) -> None:
 async def torn_write(world: World) -> None:
     """Kill it, and damage what follows the last commit in its log."""
     await _let_it_run(world)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_NOTICED_S):
+            while not world.server.log_of_store.stat().st_size:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
     world.server.kill()
     how = tear(world.server.log_of_store, world.chance)
     await world.server.start()
