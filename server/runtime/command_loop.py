@@ -210,7 +210,7 @@ class CommandLoop:
 
     async def _put(self, command: c.Command, future: asyncio.Future[Any] | None) -> None:
         account = principal_of(command).account
-        if self._queue.has_room(account):
+        if self._queue.has_room(account) and account not in self._waiters:
             self._enqueue(command, future)
         else:
             await self._waiters.wait(account, 1, lambda: self._enqueue(command, future))

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from nearcast.errors import Reason, RefusedError
 from safe_region import oracle
@@ -17,11 +17,21 @@ from server import command as c
 from server.model import LiveObject, NewObject
 
 
-class Submitted(NamedTuple):
-    """A command and what becomes its reply."""
+@dataclass(eq=False)
+class Submitted:
+    """A command and what becomes its reply, once the server has it in its queue."""
 
     command: c.Command
-    reply: asyncio.Future[Any]
+    answer: asyncio.Future[Any] | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        return self.answer is not None and self.answer.done()
+
+    @property
+    def reply(self) -> asyncio.Future[Any]:
+        assert self.answer is not None
+        return self.answer
 
 
 @dataclass
@@ -137,11 +147,11 @@ class Model:
         settled = []
         states = [(self.state.copy(), dict(self.id_of))]
         searches = [
-            one for one in self.submitted if isinstance(one.command, c.Search) and one.reply.done()
+            one for one in self.submitted if isinstance(one.command, c.Search) and one.is_answered
         ]
         for one in searches:
             self.submitted.remove(one)
-        while self.submitted and self.submitted[0].reply.done():
+        while self.submitted and self.submitted[0].is_answered:
             one = self.submitted.popleft()
             settled.append(one)
             refusal = one.reply.exception()

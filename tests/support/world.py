@@ -10,6 +10,7 @@ thread is held up, so a seed gives the same run again, but for what two threads 
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -280,7 +281,14 @@ class World:
         self.random.choice(self.publishers).unread.append(command)
 
     async def _submit(self, command: c.Command) -> None:
-        self.model.submitted.append(Submitted(command, await self.server.submit(command)))
+        one = Submitted(command)  # in the order in which the commands of a caller come into the queue
+        self.model.submitted.append(one)
+        try:
+            one.answer = await self.server.submit(command)
+        except BaseException:
+            with contextlib.suppress(ValueError):  # the server was killed
+                self.model.submitted.remove(one)
+            raise
 
     def publish(self, key: str = "") -> None:
         count = 1 if key else self.random.choice((1, 1, 1, 5))
