@@ -153,14 +153,16 @@ class CommandQueue:
         is_full = len(self) >= self._count_max
         if not account.is_limited:
             return not is_full
-        count = len(self._durable.of(account)) + len(self.volatile.of(account))
-        return count < (_RESERVE if is_full else CALLER_MAX)
+        return self._count_of(account) < (_RESERVE if is_full else CALLER_MAX)
 
     def is_within_bound(self, account: Account) -> bool:
         """Return whether a caller may add a command unless the queue of all callers is full."""
         if not account.is_limited:
             return True
-        return len(self._durable.of(account)) + len(self.volatile.of(account)) < CALLER_MAX
+        return self._count_of(account) < CALLER_MAX
+
+    def _count_of(self, account: Account) -> int:
+        return len(self._durable.of(account)) + len(self.volatile.of(account))
 
     @property
     def volatile_count(self) -> int:
