@@ -167,6 +167,15 @@ def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataF
     return files.select("*", F.col("_metadata.file_path").alias(SOURCE))
 
 
+def is_slow_start(error: BaseException | None) -> bool:
+    """Whether a query ended because Python took longer to start than Spark waits, which is 10 s.
+
+    Spark starts a Python process on the driver's host for each Python source (`createSimpleWorker`
+    of `PythonWorkerFactory`), and the limit cannot be set. The query can be started again.
+    """
+    return error is not None and "Python worker failed to connect back" in str(error)
+
+
 @contextmanager
 def stopped(query: StreamingQuery) -> Iterator[StreamingQuery]:
     """Stop a query at the end."""

@@ -19,7 +19,7 @@ from feeds.causes import cause_of
 from feeds.storage import Stored
 from safe_region.jit.ahead import Report
 from streaming.claim import Claim
-from streaming.job import start
+from streaming.job import is_slow_start, start
 from streaming.parameters import ParameterError, StreamParameters
 from streaming.plan import PlanError
 from streaming.planning import read_plan
@@ -38,6 +38,8 @@ _POLL_S = 0.2
 _REQUEST_FILE = "rebalance-requested"
 _LOOKED_S = 2.0
 """The interval at which the job checks for a request, and whether another driver has taken it over."""
+_SLOW_STARTS = 5
+"""How many times in succession a query is started for which Python starts too slowly."""
 _FIXED = "hashing"
 """The mechanism whose division does not depend on the subscriptions."""
 
@@ -98,9 +100,9 @@ class Listener:
     """Called with the result, and the seconds from the last batch before to the query that continues."""
     on_wait: Callable[[], None] = lambda: None
     """Called several times a second."""
-    on_folders: Callable[[str], None] = lambda _text: None
+    on_notice: Callable[[str], None] = lambda _text: None
     """Called when a folder of the feeds is missing, when all exist again, and with the error of a query
-    that is started again because one was missing."""
+    that is started again."""
     on_query: Callable[[StreamingQuery], None] = lambda _query: None
     """Called with each query that is started."""
 
@@ -126,9 +128,9 @@ class Folders:
     """Reports when a folder of the feeds is missing, which Spark reads as empty, and when it is back."""
 
     def __init__(
-        self, parameters: StreamParameters, spark: SparkSession, on_folders: Callable[[str], None]
+        self, parameters: StreamParameters, spark: SparkSession, on_notice: Callable[[str], None]
     ) -> None:
-        self._parameters, self._spark, self._print = parameters, spark, on_folders
+        self._parameters, self._spark, self._print = parameters, spark, on_notice
         self._missing = ""
         self._was_missing = False
 
@@ -230,10 +232,12 @@ def serve(
     """
     watch = watch or LoadWatch(parameters.mechanism)
     checkpoint = Stored(spark, parameters.checkpoint)
-    folders = Folders(parameters, spark, listener.on_folders)
-    claim = Claim(checkpoint)
+    folders = Folders(parameters, spark, listener.on_notice)
+    claim, slow_starts = Claim(checkpoint), 0
 
     def noted(batch: Batch) -> None:
+        nonlocal slow_starts
+        slow_starts = 0
         folders.note_batch()
         watch.note(batch)
         listener.on_batch(batch)
@@ -251,8 +255,12 @@ def serve(
             query.stop()
         error: BaseException | None = query.exception()
         if error is not None and folders.explain_failure():
-            listener.on_folders(f"the query has failed, and is started again: {cause_of(error)}")
+            listener.on_notice(f"the query has failed, and is started again: {cause_of(error)}")
             folders.wait(stops, claim)
+            continue
+        slow_starts += is_slow_start(error)
+        if is_slow_start(error) and slow_starts < _SLOW_STARTS:
+            listener.on_notice("Python took longer than 10 s to start; the query is started again")
             continue
         if error is not None or stops() or not watch.is_due():
             return error

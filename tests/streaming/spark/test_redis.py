@@ -1,5 +1,6 @@
 """The job with feeds in Redis, and changes told there."""
 
+import sys
 from collections import Counter
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from streaming.job import start
 from streaming.plan import PlanError
 from streaming.result.audit import audit
 from tests.streaming.spark.test_job import Job
+from tests.streaming.spark.test_serving import Served
 from tests.support.stream_results import changes_of, forget_manifest
 
 
@@ -82,6 +84,29 @@ def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
     appended(redis, job.feed, 40)
     with pytest.raises(Exception, match="messages:0 lacks the entry"):
         job.run()
+
+
+def test_a_query_for_which_python_starts_too_slowly_is_started_again(tmp_path, spark, redis, monkeypatch):
+    job = Job(tmp_path, spark, partitions=1)
+    job.parameters = job.parameters.changed(messages=redis.address("messages"))
+    slow, mark = tmp_path / "python", tmp_path / "was-slow"
+    slow.write_text(
+        f"""#!/bin/sh
+case "$*" in *python_streaming_source_runner*)
+    [ -e {mark} ] || {{ touch {mark}; sleep 11; }};;
+esac
+exec {sys.executable} "$@"
+"""
+    )
+    slow.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(slow))
+    job.add(1)
+    appended(redis, job.feed, 40)
+    with Served(job, spark) as served:
+        served.wait_for(lambda: served.batches)
+    assert mark.exists()
+    assert served.reported == ["Python took longer than 10 s to start; the query is started again"]
+    assert served.errors == [None]
 
 
 def test_entries_that_cannot_be_read_are_refused(tmp_path, spark, redis):

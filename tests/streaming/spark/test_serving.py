@@ -29,7 +29,7 @@ class Served:
             self.noted,
             lambda _done, _total: None,
             lambda done, _seconds: self.divided.append(done),
-            on_folders=self.reported.append,
+            on_notice=self.reported.append,
             on_query=self.metrics.follow,
         )
         self.stop = threading.Event()
@@ -163,7 +163,7 @@ def test_a_job_that_lacks_its_feed_does_not_take_the_job_back(tmp_path, spark, m
         feed.rename(elsewhere)
         return Failed()
 
-    def on_folders(text):
+    def on_notice(text):
         calls.append(text)
         if len(calls) == 1:
             newer.take()
@@ -173,7 +173,7 @@ def test_a_job_that_lacks_its_feed_does_not_take_the_job_back(tmp_path, spark, m
     monkeypatch.setattr(module, "start", started_with)
     monkeypatch.setattr(module, "_LOOKED_S", 0.05)
     listener = Listener(
-        lambda _batch: None, lambda _done, _total: None, lambda _done, _s: None, on_folders=on_folders
+        lambda _batch: None, lambda _done, _total: None, lambda _done, _s: None, on_notice=on_notice
     )
     end_s = time.monotonic() + 60.0
     parameters = job.parameters.changed(once=False)
