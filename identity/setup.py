@@ -19,6 +19,9 @@ DEVICE_STREAMS_MAX = 8
 DEVICE_CALLS_MAX = 64
 """Searches and similar calls that a device may have in progress."""
 
+PUBLISHER_STREAMS_MAX = 64
+"""The server may have read a request of 4 MiB from each before it can wait."""
+
 _STREAMS_MAX = 10_000
 """Streams of any other caller: a gateway may have one for each of its devices."""
 
@@ -75,9 +78,14 @@ def quota_of_device(rate: float, share: float) -> Quota:
     return Quota(rate, DEVICE_STREAMS_MAX, share, DEVICE_CALLS_MAX)
 
 
-def quota_of_many(rate: float, share: float) -> Quota:
+def quota_of_many(rate: float, share: float, streams_max: int = _STREAMS_MAX) -> Quota:
     """Return the quota of a caller that acts for many."""
-    return Quota(rate, _STREAMS_MAX, share, _STREAMS_MAX, _WEIGHT_OF_MANY)
+    return Quota(rate, streams_max, share, _STREAMS_MAX, _WEIGHT_OF_MANY)
+
+
+def quota_of_publisher(rate: float, share: float) -> Quota:
+    """Return the quota of a publisher."""
+    return quota_of_many(rate, share, PUBLISHER_STREAMS_MAX)
 
 
 def identity_of(

@@ -171,6 +171,12 @@ _ACTS = (
         publishing(publisher.full_payloads),
     ),
     NamedAct(
+        "payload-streams",
+        _PUBLISHER,
+        "objects of 16 KiB for a day, on 32 streams",
+        publisher.many_streams,
+    ),
+    NamedAct(
         "watch",
         Role.OPERATOR,
         "a watch of the whole area, a frame a second",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from bench.neighbours import messages as m
@@ -9,6 +10,8 @@ from bench.neighbours.caller import PUBLISH, RETRACT, Act, Caller, refused
 
 _PAYLOAD_BYTES = 16 * 1024
 _PAYLOAD_OBJECTS = 200
+_STREAMS = 32
+_RETRY_S = 0.1
 _LONG_MS = 24 * 3600 * 1000
 
 
@@ -27,6 +30,20 @@ def publishing(request: Callable[[], bytes]) -> Act:
 
     act.__doc__ = request.__doc__
     return act
+
+
+async def many_streams(caller: Caller) -> None:
+    """Send requests of full payloads on 32 streams at once, without waiting for responses."""
+    message = full_payloads()
+
+    async def send() -> None:
+        while caller.is_on:
+            stream = caller.stream(PUBLISH, refused)
+            while caller.is_on and await caller.write(stream, message):
+                pass
+            await asyncio.sleep(_RETRY_S)
+
+    await asyncio.gather(*(send() for _ in range(_STREAMS)))
 
 
 async def retracts(caller: Caller) -> None:

@@ -9,7 +9,7 @@ from engine import CostModel, EngineOptions
 from engine.options import StationaryPolicy
 from identity.principal import Role
 from identity.quotas import Accounts
-from identity.setup import Identity, identity_of, quota_of_device, quota_of_many
+from identity.setup import Identity, identity_of, quota_of_device, quota_of_many, quota_of_publisher
 from index.catalogue import (
     CLAUSE_INDEXES,
     MOVING_INDEXES,
@@ -81,7 +81,7 @@ def identity_by(settings: ServerSettings) -> Identity:
     quotas = {
         Role.DEVICE: quota_of_device(settings.device_rate, settings.device_share),
         Role.GATEWAY: quota_of_many(settings.gateway_rate, settings.gateway_share),
-        Role.PUBLISHER: quota_of_many(settings.publisher_rate, settings.publisher_share),
+        Role.PUBLISHER: quota_of_publisher(settings.publisher_rate, settings.publisher_share),
         Role.OPERATOR: quota_of_many(settings.operator_rate, settings.operator_share),
     }
     accounts = Accounts(settings.tenant_share)

@@ -19,6 +19,7 @@ from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
+from server.transport.received_bytes import ReceivedBytes
 from server.transport.status import go_away_message
 from server.transport.wire_walk import UnreadableError, address_of
 
@@ -32,6 +33,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     def __init__(self, command_loop: CommandLoop, admission: Admission) -> None:
         self._command_loop = command_loop
         self._admission = admission
+        self._received = ReceivedBytes()
         self._streams: set[PublishRequests] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -125,20 +127,31 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
     ) -> asyncio.Future[list[int]] | RefusedError:
         read_us, read_ns = now_us(), time.time_ns()
         note = self._command_loop.coordinator.counters.measures.publication_us.note
+        account, size = caller.account, message.ByteSize()
+        await self._received.add(account, size)
+        ids: asyncio.Future[list[int]] | None = None
         try:
-            caller.account.require(len(message.objects) or 1)
-            if not message.objects:
-                self._admission.charge_message(caller.account)
-            command = c.Publish(await self._objects(message, caller), caller)
+            async with self._received.turn(account):
+                account.require(len(message.objects) or 1)
+                if not message.objects:
+                    self._admission.charge_message(account)
+                command = c.Publish(await self._objects(message, caller), caller)
             ids = await self._command_loop.submit(command)
         except RefusedError as error:
             return error
+        finally:
+            if ids is None:
+                self._received.remove(account, size)
         if self._command_loop.traces is not None:
             self._command_loop.traces.read(command, read_ns)
-        # The refusal is retrieved here, so that asyncio does not report it if the publisher has left.
-        ids.add_done_callback(
-            lambda done: done.cancelled() or done.exception() or note(now_us() - read_us)
-        )
+
+        def note_result(done: asyncio.Future[list[int]]) -> None:
+            self._received.remove(account, size)
+            # The refusal is retrieved here, so that asyncio does not report it if the publisher has left.
+            if not done.cancelled() and done.exception() is None:
+                note(now_us() - read_us)
+
+        ids.add_done_callback(note_result)
         return ids
 
     async def _objects(
