@@ -128,9 +128,8 @@ class Listener:
             ("grpc.http2.ping_timeout_ms", timeout_ms),
             ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
             ("grpc.max_receive_message_length", limits.message_bytes_max),
-            # gRPC would increase the flow-control window of every stream to megabytes, and receive as much
-            # of a caller's next messages although none of them is read. A message that is read gets
-            # a window of its size.
+            # With it, gRPC increases the flow-control window of every stream to megabytes, and receives
+            # as many of a caller's next messages although none of them is read.
             ("grpc.http2.bdp_probe", 0),
             ("grpc.max_allowed_incoming_connections", limits.connections_max),
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),

@@ -112,7 +112,7 @@ async def _serve(steps):
                 own = [size for one, size in held if one is account]
                 assert received.of(account) == sum(own)
                 assert sum(own) <= 50 or len(own) == 1
-        while len(held) or not all(task.done() for task in tasks):
+        while held or not all(task.done() for task in tasks):
             free_one()
             for _ in range(3):
                 await asyncio.sleep(0)
