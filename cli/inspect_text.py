@@ -34,12 +34,13 @@ _STATES = {
     "IN_SYNC": "attached and up to date",
     "CATCHING_UP": "attached but too slow: a snapshot waits to be sent",
     "DETACHED": "disconnected: the server keeps its deltas",
-    "PARKED": "disconnected for too long, or silent: its subscriptions are not evaluated until it "
-    "attaches again",
+    "PARKED": "disconnected for too long, silent, or not seen since the server started: its subscriptions "
+    "are not evaluated until it attaches again",
 }
 _HELD_SHOWN = 20
 _WORDS_WIDTH = 24
 _KEY_WIDTH = 16
+_RECORDED_S = 3_600.0
 _UNITS_S = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"))
 
 
@@ -71,7 +72,12 @@ def _seen_text(found: dict[str, Any], state: str) -> str:
         return f"last message {span_text(silent_s)} ago; {parked}"
     if not silent_s:
         return "last seen at an unknown time"
-    return f"last seen {span_text(silent_s)} ago" + " (recorded to the hour)" * (not found["version"])
+    if found["version"]:
+        return f"last seen {span_text(silent_s)} ago"
+    # The store has the time to the hour.
+    if silent_s < _RECORDED_S:
+        return f"last seen in the last {span_text(silent_s)}"
+    return f"last seen {span_text(silent_s - _RECORDED_S)} to {span_text(silent_s)} ago"
 
 
 def span_text(seconds: float) -> str:

@@ -55,12 +55,13 @@ def _table(found: ServerStatus, *, everything: bool) -> str:
     parts.append(("since the start", dict(counters)))
     if everything:
         parts.append(("limits", found.limits))
-    if found.callers:
-        shares = {_name(one): 100.0 * one.time_share for one in found.callers}
-        parts.append(("callers, % of the server's time", shares))
+    parts = [(title, dict(sorted(part.items()))) for title, part in parts]
+    if found.callers:  # which come by their use
+        shares = {_name(one): round(100.0 * one.time_share, 2) for one in found.callers}
+        parts.append(("busiest callers of the last seconds, % of the server's time", shares))
     width = max(len(name) for _, part in parts for name in part)
     lines = [f"{found.state.name}, server time {status_time_text(found)}"]
     for title, part in parts:
         lines += ["", title]
-        lines += [f"  {name:<{width}}  {value:>16,.10g}" for name, value in sorted(part.items())]
+        lines += [f"  {name:<{width}}  {value:>16,.10g}" for name, value in part.items()]
     return "\n".join(lines)

@@ -242,12 +242,15 @@ class ServerSettings(LogSettings):
         1.0, ge=0.001, le=1.0, description="The same for all callers of a tenant together."
     )
     publisher_objects_max: int = Field(
-        1_000_000, ge=0, description="Live objects of a publisher; 0 for no limit."
+        1_000_000,
+        ge=0,
+        description="Live objects of a publisher with a signed token; 0 for no limit.",
     )
     publisher_bytes_max: int = Field(
         1024**3,
         ge=0,
-        description="Bytes of the payloads of a publisher's live objects; 0 for no limit.",
+        description="Bytes of the payloads of the live objects of a publisher with a signed token; 0 for "
+        "no limit.",
     )
     tenant_objects_max: int = Field(0, ge=0, description="Live objects of a tenant; 0 for no limit.")
     tenant_bytes_max: int = Field(

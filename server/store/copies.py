@@ -18,6 +18,7 @@ from pathlib import Path
 from server.errors import StoreError
 from server.store import files, losses, opening, schema
 from server.store.checking import Progress, file_problems, problems
+from server.store.reading import ADVICE
 
 _PAGES = 512
 """Pages to copy at a time, after which the progress is reported."""
@@ -118,7 +119,7 @@ def _copy_pages(source: Path, part: Path, progress: Progress) -> None:
             found = list(file_problems(copy))
         if found:
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-            raise StoreError(f"store {source} is damaged: {found[0]}{more}")
+            raise StoreError(f"store {source} is damaged: {found[0]}{more}; {ADVICE}")
 
 
 def _copy_file(source: Path, target: Path, progress: Callable[[int, int, int], object] | None) -> int:

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from server.errors import StoreError
-from server.store.reading import without_values
+from server.store.reading import ADVICE, without_values
 
 _log = logging.getLogger(__name__)
 
@@ -193,6 +193,13 @@ def held(path: str) -> Iterator[None]:
         yield
     finally:
         os.close(number)
+
+
+def refusal(path: str, error: Exception) -> StoreError:
+    """Return the refusal of a store that cannot be opened."""
+    if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) == sqlite3.SQLITE_CORRUPT:
+        return StoreError(f"store {path} is damaged: {without_values(error)}; {ADVICE}")
+    return StoreError(f"store {path} cannot be used: {explained(error)}")
 
 
 def explained(error: Exception) -> str:

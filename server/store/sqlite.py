@@ -140,7 +140,7 @@ class SqliteStore:
                 if self.path != opening.MEMORY:
                     self._begin_beside(opened, was_killed=was_killed)
             except (OSError, sqlite3.Error, UnicodeError) as error:
-                raise StoreError(f"store {self.path} cannot be used: {files.explained(error)}") from error
+                raise files.refusal(self.path, error) from error
             self._is_discarded = False
             self._opened = opened.pop_all()
 

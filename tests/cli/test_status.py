@@ -10,7 +10,8 @@ import subprocess
 import pytest
 
 import nearcast
-from nearcast import GeoObject, TopK
+from cli.status import _table
+from nearcast import CallerUsage, GeoObject, ServerState, ServerStatus, TopK
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
 
 pytestmark = pytest.mark.processes
@@ -53,6 +54,16 @@ async def test_counters_of_a_server(tmp_path):
     assert "payload_bytes_max" not in shown
     assert "deltas_dropped" in full
     assert "payload_bytes_max" in full
+
+
+def test_callers_are_shown_by_their_use():
+    callers = [
+        CallerUsage("", name, share, time_us=1, stream_count=1, call_count=0, unread_bytes=0)
+        for name, share in (("busy", 0.25), ("bus", 0.0000287))
+    ]
+    found = ServerStatus(ServerState.SERVING, 0, {"objects": 1}, {}, {}, callers=tuple(callers))
+    lines = _table(found, everything=False).splitlines()
+    assert [line.split() for line in lines[-2:]] == [["busy", "25"], ["bus", "0"]]
 
 
 async def test_virtual_time_that_exceeds_all_dates():

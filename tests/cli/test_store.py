@@ -73,7 +73,14 @@ async def test_damage_is_named_and_found_by_the_server_too(tmp_path):
     assert "does not match its checksum" in message
     assert message.endswith(f"{store}: 1 problems\n")
     assert "does not match its checksum" in refused("serve", AREA, "--port=0", f"--store={store}")
-    assert "is damaged" in refused("store", "backup", str(store), str(tmp_path / "copy.db"))
+    for more in ((), ("--accept-loss",)):
+        message = refused("store", "backup", *more, str(store), str(tmp_path / "copy.db"))
+        assert "is damaged" in message
+        assert message.endswith("nearcast serve --accept-loss\n")
+    store.write_bytes(data[: len(data) // 3])
+    message = refused("serve", AREA, "--port=0", f"--store={store}")
+    assert "is damaged" in message
+    assert "nearcast serve --accept-loss" in message
 
 
 @pytest.mark.parametrize("command", ["info", "check", "compact"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from feeds.java import JavaNotFoundError, find_java
@@ -26,7 +28,7 @@ def variables(tmp_path) -> dict[str, str]:
         pytest.skip(str(error))
     return {
         "JAVA_HOME": str(java.home),
-        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_SUBMIT_OPTS": os.environ["SPARK_SUBMIT_OPTS"],
         "NUMBA_CACHE_DIR": str(tmp_path / "kernels"),
     }
 
