@@ -125,12 +125,13 @@ def require_place(settings: ServerSettings) -> None:
     try:
         if path.is_dir():
             raise StoreError(f"store is {str(path)!r}, must be a file, not a folder")
-        if path.exists():
+        if path.exists() and path.stat().st_size:
             return
         if not settings.accept_loss:
             require_database(path)
         if not settings.create:
-            raise StoreError(f"store is {str(path)!r}, must exist; --create makes a new store")
+            state = "is empty, must be a store" if path.exists() else "must exist"
+            raise StoreError(f"store is {str(path)!r}, {state}; --create makes a new store")
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"store is {str(path)!r}, must be a file: {error.strerror}") from error

@@ -256,6 +256,10 @@ def test_a_missing_store_is_created_only_on_request(tmp_path):
     message = line(AREA, "--port=0", f"--store={store}", environment=NO_CREATE, status=1)
     assert message == (f"Error: --store is '{store}', must exist; --create makes a new store")
     assert not list(tmp_path.iterdir())
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    message = line(AREA, "--port=0", f"--store={empty}", environment=NO_CREATE, status=1)
+    assert message.startswith(f"Error: --store is '{empty}', is empty, must be a store; --create")
     process = Process(AREA, "--port=0", f"--store={store}", "--create", environment=NO_CREATE)
     assert process.signal(signal.SIGTERM) == 0
     process = Process(AREA, "--port=0", f"--store={store}", environment=NO_CREATE)
