@@ -11,12 +11,14 @@ each message may affect, as pairs. The feedback of the owners is a source of the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from feeds.cluster import is_local
 from feeds.hosts.preflight import check_hosts
@@ -55,6 +57,11 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
 }
 
+_STARTS = 5
+_SLOW = "Python worker failed to connect back"
+"""Is in Spark's error when Python starts too slowly."""
+_POLL_S = 0.05
+
 
 def start(
     parameters: StreamParameters,
@@ -62,8 +69,11 @@ def start(
     on_batch: Callable[[Batch], None] = lambda _batch: None,
     on_compiling: Report = lambda _done, _total: None,
     claim: Claim | None = None,
+    on_notice: Callable[[str], None] = lambda _text: None,
 ) -> StreamingQuery:
-    """Start the job or resume it; return the query, for which the caller waits or which it stops.
+    """Start the job or resume it; return the query once it has begun to read its feeds.
+
+    The caller waits for the query, or stops it.
 
     Parameters
     ----------
@@ -77,6 +87,8 @@ def start(
         Called with the number of kernels that are compiled, if any are missing on this machine.
     claim
         Taken after all other checks have passed.
+    on_notice
+        Called with a sentence if the query has to be started again.
 
     Raises
     ------
@@ -121,7 +133,23 @@ def start(
         writer = writer.trigger(availableNow=True)
     elif parameters.every_ms is not None:
         writer = writer.trigger(processingTime=f"{parameters.every_ms} milliseconds")
-    return writer.start()
+    return _started(writer, on_notice)
+
+
+def _started(writer: DataStreamWriter, on_notice: Callable[[str], None]) -> StreamingQuery:
+    """Start a query, and start it again if Python took longer to start than Spark waits, which is 10 s.
+
+    Spark starts a Python process on the driver's host for each Python source (`createSimpleWorker` of
+    `PythonWorkerFactory`), and the limit cannot be set.
+    """
+    for attempt in range(_STARTS):
+        query = writer.start()
+        while query.isActive and query.status["message"].startswith("Initializing"):
+            time.sleep(_POLL_S)
+        if attempt == _STARTS - 1 or _SLOW not in str(query.exception()):
+            break
+        on_notice("Python took longer than 10 s to start; the query is started again")
+    return query
 
 
 def _ready(parameters: StreamParameters, spark: SparkSession, on_compiling: Report) -> Plan:
@@ -165,15 +193,6 @@ def _feed(parameters: StreamParameters, name: str, spark: SparkSession) -> DataF
     )
     files = reader.format(parameters.format).load(str(where))
     return files.select("*", F.col("_metadata.file_path").alias(SOURCE))
-
-
-def is_slow_start(error: BaseException | None) -> bool:
-    """Whether a query ended because Python took longer to start than Spark waits, which is 10 s.
-
-    Spark starts a Python process on the driver's host for each Python source (`createSimpleWorker`
-    of `PythonWorkerFactory`), and the limit cannot be set. The query can be started again.
-    """
-    return error is not None and "Python worker failed to connect back" in str(error)
 
 
 @contextmanager

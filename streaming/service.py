@@ -19,7 +19,7 @@ from feeds.causes import cause_of
 from feeds.storage import Stored
 from safe_region.jit.ahead import Report
 from streaming.claim import Claim
-from streaming.job import is_slow_start, start
+from streaming.job import start
 from streaming.parameters import ParameterError, StreamParameters
 from streaming.plan import PlanError
 from streaming.planning import read_plan
@@ -38,8 +38,6 @@ _POLL_S = 0.2
 _REQUEST_FILE = "rebalance-requested"
 _LOOKED_S = 2.0
 """The interval at which the job checks for a request, and whether another driver has taken it over."""
-_SLOW_STARTS = 5
-"""How many times in succession a query is started for which Python starts too slowly."""
 _FIXED = "hashing"
 """The mechanism whose division does not depend on the subscriptions."""
 
@@ -233,17 +231,15 @@ def serve(
     watch = watch or LoadWatch(parameters.mechanism)
     checkpoint = Stored(spark, parameters.checkpoint)
     folders = Folders(parameters, spark, listener.on_notice)
-    claim, slow_starts = Claim(checkpoint), 0
+    claim = Claim(checkpoint)
 
     def noted(batch: Batch) -> None:
-        nonlocal slow_starts
-        slow_starts = 0
         folders.note_batch()
         watch.note(batch)
         listener.on_batch(batch)
 
     while not stops():
-        query = start(parameters, spark, noted, listener.on_compiling, claim)
+        query = start(parameters, spark, noted, listener.on_compiling, claim, listener.on_notice)
         lookout = _Lookout(checkpoint, watch, claim, folders)
         listener.on_query(query)
         try:
@@ -257,10 +253,6 @@ def serve(
         if error is not None and folders.explain_failure():
             listener.on_notice(f"the query has failed, and is started again: {cause_of(error)}")
             folders.wait(stops, claim)
-            continue
-        slow_starts += is_slow_start(error)
-        if is_slow_start(error) and slow_starts < _SLOW_STARTS:
-            listener.on_notice("Python took longer than 10 s to start; the query is started again")
             continue
         if error is not None or stops() or not watch.is_due():
             return error

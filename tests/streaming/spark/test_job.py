@@ -6,7 +6,6 @@ import time
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import StreamingQueryException
 
 from feeds.schemas import FEEDS, WITHOUT_PAYLOADS
 from feeds.storage import Stored
@@ -14,7 +13,7 @@ from safe_region.scoring.idf import IdfTable
 from streaming import planning
 from streaming.arrays import reading
 from streaming.arrays.changes import ROWS
-from streaming.job import is_slow_start, start
+from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.plan import AHEAD_MS, PlanError
 from streaming.result import audit as audit_module
@@ -74,16 +73,11 @@ class Job:
     def run(self, parameters=None):
         """Let the job read what there is; return the batches."""
         batches = []
-        for attempt in range(5):
-            query = start(parameters or self.parameters, self.spark, batches.append)
-            try:
-                query.awaitTermination()
-                break
-            except StreamingQueryException as error:
-                if not is_slow_start(error) or attempt == 4:  # as `serve` does
-                    raise
-            finally:
-                query.stop()
+        query = start(parameters or self.parameters, self.spark, batches.append)
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
         return batches
 
     def apply(self, file):

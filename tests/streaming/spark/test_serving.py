@@ -157,7 +157,7 @@ def test_a_job_that_lacks_its_feed_does_not_take_the_job_back(tmp_path, spark, m
     newer = Claim(Stored(spark, job.parameters.checkpoint))
     started, calls = [], []
 
-    def started_with(_parameters, _spark, _on_batch, _on_compiling, claim):
+    def started_with(_parameters, _spark, _on_batch, _on_compiling, claim, _on_notice):
         claim.take()
         started.append(claim)
         feed.rename(elsewhere)
