@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from bench.benchmark import Progress, Row
 from bench.server import lines as ways
 from bench.server.echo import METHOD, REPLY_BYTES
-from bench.server.lines import Awaited, Channel, Line, in_chunks, opened
+from bench.server.lines import Awaited, Channel, Line, Requests, in_chunks, opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import Rate, closed_loop, paced, pushes
 from bench.server.processes import Process, files_max
@@ -59,6 +59,7 @@ class Connections:
         self._rounds = rounds
         self._stalled_runs = 2 * rounds - 1  # an odd number, so that the median is one of them
         self._connections = connections
+        self._requests = Requests()
 
     async def measure(self, progress: Progress) -> Row:
         """Measure all; return the row."""
@@ -98,6 +99,7 @@ class Connections:
             row |= await self._beside_echo("reports", speakers, reports)
             progress(stage, steps, steps)
             row["rss_mb_end"] = round(self._server.rss_bytes() / 1e6, 1)
+            await self._requests.answered()
             await expired()
             row |= await listeners.audit()
         return row
@@ -138,12 +140,13 @@ class Connections:
         """Return a stream of a publisher, and one that publishes for the stalled device."""
         lines = await stack.enter_async_context(opened(2, self._server.address, ways.PUBLISH))
         for line in lines:
+            self._requests.begin(line)
             await line.start()
         return lines
 
     def _publish(self, publisher: Channel) -> Callable[[int], Awaitable[None]]:
         async def publish(count: int) -> None:
-            await publisher.send(self._workload.pushed(count).SerializeToString())
+            await self._requests.send(publisher, self._workload.pushed(count).SerializeToString())
 
         return publish
 
@@ -189,7 +192,7 @@ class Connections:
         async def flood() -> None:
             while not ended.is_set():
                 pushed = self._workload.pushed(1, _VICTIM, _VICTIM_BYTES)
-                await annoyer.send(pushed.SerializeToString())
+                await self._requests.send(annoyer, pushed.SerializeToString())
                 await asyncio.sleep(1.0 / _VICTIM_PER_S)
 
         flooding = asyncio.create_task(flood())

@@ -34,6 +34,7 @@ _OPTIONS = (
 )
 _OPENING = 200
 """Connections that are opened at once: below the backlog of a listening socket."""
+_PUBLISH_S = 60.0
 
 
 def silent(_line: int, _message: bytes) -> Sequence[bytes]:
@@ -232,6 +233,33 @@ class Awaited:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._reached.wait(), within_s)
         return self.count >= wanted
+
+
+class Requests:
+    """Requests to publish on some streams, each of which gets one response."""
+
+    def __init__(self) -> None:
+        self._sent = 0
+        self._answered = Awaited()
+
+    def begin(self, line: Line) -> None:
+        """Count the responses on a stream."""
+        line.on_message = self._on_message
+
+    async def send(self, line: Line, message: bytes) -> None:
+        """Send a request."""
+        self._sent += 1
+        await line.send(message)
+
+    async def answered(self) -> None:
+        """Wait for the responses to all requests: on a slow disk some are seconds late."""
+        if not await self._answered.reach(self._sent, _PUBLISH_S):
+            missing = self._sent - self._answered.count
+            raise BenchError(f"publish: {missing} of {self._sent} requests got no response")
+
+    def _on_message(self, _number: int, _message: bytes) -> tuple[bytes, ...]:
+        self._answered.add(1)
+        return ()
 
 
 def entry_count(message: bytes) -> int:

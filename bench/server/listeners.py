@@ -70,7 +70,7 @@ class Listeners:
 
 
 async def expired() -> None:
-    """Wait until all pushed objects have expired."""
+    """Wait until all pushed objects, which the server has accepted, have expired."""
     await asyncio.sleep(PUSHED_TTL_MS / 1000.0 + 1.0)
 
 

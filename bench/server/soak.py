@@ -19,10 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from bench.benchmark import Progress, Row
-from bench.errors import BenchError
 from bench.server import lines as ways
 from bench.server.connections import PING, attach
-from bench.server.lines import Awaited, Channel, in_chunks, opened
+from bench.server.lines import Channel, Requests, in_chunks, opened
 from bench.server.listeners import Listeners, expired
 from bench.server.measures import at_pace
 from bench.server.processes import Process
@@ -40,7 +39,6 @@ _OBJECTS_PER_S = 200.0
 _RECONNECTS_PER_S = 5.0
 _STEADY_SHARE = 0.5
 """Share of the devices that never drop their connection; a sample of them is audited."""
-_PUBLISH_S = 60.0
 """All sent requests are answered within this time."""
 _ACK_EVERY = 32
 """Deltas between two acks, as devices do."""
@@ -87,8 +85,7 @@ class Soak:
         self.reconnects = 0
         self._steady = int(_STEADY_SHARE * workload.devices)
         self._versions = [0] * workload.devices
-        self._requests = 0
-        self._published = Awaited()
+        self._requests = Requests()
 
     async def run(self, seconds: float, progress: Progress) -> Row:
         """Run the mixed load for a number of seconds; return the row."""
@@ -102,13 +99,12 @@ class Soak:
             await attach(lines, workload)
             for line in lines:
                 line.on_message = self._on_message
-            publisher.on_message = self._on_published
+            self._requests.begin(publisher)
             await publisher.start()
             staying = lines[:steady]
 
             async def publish(count: int) -> None:
-                self._requests += 1
-                await publisher.send(workload.pushed(count).SerializeToString())
+                await self._requests.send(publisher, workload.pushed(count).SerializeToString())
 
             async def report(count: int) -> None:
                 for line in self._some(staying, count):
@@ -139,7 +135,7 @@ class Soak:
                 at_pace(reconnect, _RECONNECTS_PER_S, seconds),
                 self._watch(seconds, progress),
             )
-            await self._all_published()
+            await self._requests.answered()
             await expired()
             row = await listeners.audit()
         return row | {"seconds": round(seconds)} | self._findings()
@@ -166,16 +162,6 @@ class Soak:
         if number < self._steady or version % _ACK_EVERY:
             return ()
         return (_ack(version),)
-
-    def _on_published(self, _number: int, _message: bytes) -> tuple[bytes, ...]:
-        self._published.add(1)
-        return ()
-
-    async def _all_published(self) -> None:
-        """Wait for the responses to all requests: on a slow disk some are seconds late."""
-        if not await self._published.reach(self._requests, _PUBLISH_S):
-            missing = self._requests - self._published.count
-            raise BenchError(f"publish: {missing} of {self._requests} requests got no response")
 
     def _some(self, lines: list[Channel], count: int) -> list[Channel]:
         return self._chance.sample(lines, min(count, len(lines)))
