@@ -34,8 +34,8 @@ _STATES = {
     "IN_SYNC": "attached and up to date",
     "CATCHING_UP": "attached but too slow: a snapshot waits to be sent",
     "DETACHED": "disconnected: the server keeps its deltas",
-    "PARKED": "disconnected for too long, silent, or not seen since the server started: its subscriptions "
-    "are not evaluated until it attaches again",
+    "PARKED": "disconnected for too long, silent, or not seen since the server started: its "
+    "subscriptions are not evaluated until it attaches again",
 }
 _HELD_SHOWN = 20
 _WORDS_WIDTH = 24

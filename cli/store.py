@@ -15,8 +15,8 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 _accept_loss = click.option(
     "--accept-loss",
     is_flag=True,
-    help="Accept that the last commits in the log are damaged or missing, and warn about the loss. Damaged "
-    "rows are kept out only by nearcast serve --accept-loss.",
+    help="Accept that the last commits in the log are damaged or missing, and warn about the loss. "
+    "Damaged rows are kept out only by nearcast serve --accept-loss.",
 )
 
 
