@@ -42,6 +42,8 @@ _PING_INTERVAL_MIN_MS = 500
 them."""
 
 _STREAMS_MAX = 1_000_000
+_AHEAD_BYTES = 256 * 1024
+"""Bytes of a stream that are received before the server reads them."""
 """HTTP/2 streams per connection: a gateway may use one stream for each of its devices."""
 
 
@@ -131,6 +133,7 @@ class Listener:
             # With it, gRPC increases the flow-control window of every stream to megabytes, and receives
             # as many of a caller's next messages although none of them is read.
             ("grpc.http2.bdp_probe", 0),
+            ("grpc.http2.lookahead_bytes", _AHEAD_BYTES),
             ("grpc.max_allowed_incoming_connections", limits.connections_max),
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
             ("grpc.max_connection_idle_ms", _IDLE_MS),
