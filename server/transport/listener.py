@@ -42,9 +42,10 @@ _PING_INTERVAL_MIN_MS = 500
 them."""
 
 _STREAMS_MAX = 1_000_000
+"""HTTP/2 streams per connection: a gateway may use one stream for each of its devices."""
+
 _AHEAD_BYTES = 256 * 1024
 """Bytes of a stream that are received before the server reads them."""
-"""HTTP/2 streams per connection: a gateway may use one stream for each of its devices."""
 
 
 class PortError(Exception):

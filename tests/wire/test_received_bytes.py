@@ -65,6 +65,30 @@ async def test_refused_requests_and_calls_that_are_broken_off_leave_nothing(tmp_
         assert set(received._sizes.values()) <= {0}  # noqa: SLF001
 
 
+async def test_little_of_a_stream_is_received_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(received_bytes, "CALLER_BYTES_MAX", 1)  # a request at a time
+    request = [an_object(payload=PAYLOAD)] * 6  # 96 KB
+    async with a_city(tmp_path) as city:
+        commits = HeldCommits(city.server.store)
+        calls = [city.publishers.Publish(metadata=bearer(token("p", "publisher"))) for _ in range(8)]
+        sent = [0] * len(calls)
+
+        async def send(number):
+            while True:
+                await calls[number].write(a_request(sent[number], *request))
+                sent[number] += 1
+
+        sending = [asyncio.create_task(send(number)) for number in range(len(calls))]
+        await until(lambda: city.server.coordinator.latest_object_id > 0)
+        await asyncio.sleep(2.0)
+        for task in sending:
+            task.cancel()
+        received = list(sent)
+        commits.go_on.set()
+    # Of each stream the one that waits, what is ahead of it, and what the client holds.
+    assert max(received) <= 2 + 3 + 2, received
+
+
 async def test_the_streams_of_a_publisher_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(setup, "PUBLISHER_STREAMS_MAX", 2)
     async with a_city(tmp_path) as city:
