@@ -57,6 +57,7 @@ COMMANDS = {
     "cluster": _Place("cli.cluster", "cluster", ""),
     "inspect": _Place("cli.inspect_command", "inspect", ""),
     "forget": _Place("cli.forget", "forget", ""),
+    "retract": _Place("cli.retract", "retract", ""),
     "top": _Place("cli.top", "top", "server"),
     "token": _Place("cli.token", "token", "server"),
     "certificate": _Place("cli.certificate", "certificate", "server"),

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from cli.confirming import confirm, require_server
 from cli.device_group import DeviceGroup
-from cli.failures import WrongUseError, reported
+from cli.failures import reported
 from cli.target_options import Target, access_options, server_option
-
-if TYPE_CHECKING:
-    from nearcast import Client
 
 _BACKUPS = (
     "Earlier backups still contain the data: delete them, or delete the device again after a "
@@ -36,17 +32,17 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
     """Delete a device: its subscriptions, its session, the positions where it was evaluated.
 
     If it is attached, the server detaches it, and its app gets the reason. Objects that its user has
-    published are not deleted: see the publisher's retract.
+    published are not deleted: nearcast retract does.
     """
     from nearcast import NearcastError  # noqa: PLC0415
 
     target = Target(**options)
     if not yes:
-        _confirm(f"Delete all data of device {device_id} on {target.server}?")
+        confirm(f"Delete all data of device {device_id} on {target.server}?")
 
     async def delete() -> int:
         async with target.connect() as client:
-            await _require_server(client)
+            await require_server(client)
             return await client.forget_device(device_id)
 
     with reported(NearcastError):
@@ -56,26 +52,3 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
         deleted = f"{count} subscription{'s' * (count != 1)}, its session and its positions were deleted"
     click.echo(f"device {device_id}: {deleted}")
     click.echo(_BACKUPS)
-
-
-async def _require_server(client: Client) -> None:
-    """Fail at once if there is no server: the SDK repeats a deletion for longer than a command waits."""
-    from nearcast import RefusedError  # noqa: PLC0415
-
-    with contextlib.suppress(RefusedError):  # a token without the role for it: there is a server
-        await client.status()
-
-
-def _confirm(question: str) -> None:
-    """Ask on the terminal; end the command unless the answer is yes.
-
-    Raises
-    ------
-    click.Abort
-        If the answer is no.
-    WrongUseError
-        If there is no terminal.
-    """
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise WrongUseError("--yes is absent, must be given without a terminal to confirm on")
-    click.confirm(question, abort=True)

@@ -92,7 +92,7 @@ def commands_in(help_text) -> set[str]:
 def test_with_the_sdk_alone_there_are_the_commands_that_it_can_run(sdk):
     done = run(sdk, "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert commands_in(done.stdout) == {"cluster", "forget", "inspect", "plan", "status"}
+    assert commands_in(done.stdout) == {"cluster", "forget", "inspect", "plan", "retract", "status"}
     for extra in ("server", "simulator"):
         assert f"Not installed (pip install '.[{extra}]' in a checkout of nearcast)" in done.stdout
 

@@ -26,6 +26,7 @@ ASKING = (
     ("inspect", "object"),
     ("idf", "load"),
     ("replay",),
+    ("retract",),
 )
 """Commands that ask a server."""
 
@@ -154,6 +155,7 @@ def what(path, folder):
         "object": ["1"],
         "load": [str(table)],
         "replay": [str(folder)],
+        "retract": ["1", "--yes"],
     }.get(path[-1], [])
 
 

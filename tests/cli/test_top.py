@@ -254,6 +254,26 @@ def test_a_device_id_in_the_place_of_a_command_gets_a_hint(group):
 
 
 @pytest.mark.processes
+async def test_retract_confirms_and_retracts_all_or_none(process):
+    where = f"--server={process.target}"
+    async with nearcast.connect(process.target) as client:
+        ids = await client.publisher().publish(
+            [GeoObject({"spam"}, 14.5, 35.5, 600.0, key=f"spam-{number}") for number in range(3)]
+        )
+        named = (str(ids[0]), "--key", "spam-1", where)
+        no = on_a_terminal("n", "retract", *named)
+        assert no.returncode == 1
+        assert f"Retract 2 objects on {process.target}?" in no.stdout
+        wrong = run("retract", "--key=ham", "--yes", *named)
+        assert wrong.returncode == 1
+        assert "ham" in wrong.stderr
+        assert (await client.status()).gauges["objects"] == 3
+        assert run("retract", "--yes", *named).stdout == "2 objects retracted\n"
+        assert (await client.status()).gauges["objects"] == 1
+    assert "Give the id of an object, or --key." in run("retract", "--yes", where).stderr
+
+
+@pytest.mark.processes
 async def test_forget_confirms_deletes_and_lists_the_remains(process):
     where = f"--server={process.target}"
     async with nearcast.connect(process.target) as client:
