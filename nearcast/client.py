@@ -87,7 +87,7 @@ class Client:
         return self.clock.now_ms()
 
     def publisher(self) -> Publisher:
-        """Return a new publisher, which uses a separate stream.
+        """Return a new publisher, which uses a separate stream. Keep it, and use it for all objects.
 
         Examples
         --------
