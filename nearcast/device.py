@@ -110,7 +110,8 @@ class Device:
 
         * If there is no subscription of that name, one starts.
         * If there is one with that spec, started by this instance of the app or by an earlier one, the
-          call returns it and sends nothing.
+          call returns it and sends no request for it. If a response with the result of the present place
+          is due, because the app has started again at another place, the call waits for it.
         * If there is one with another spec, it changes in place. The call returns the existing
           `Subscription` object. Until the server responds, it shows its old result. Then it has the new
           spec, and `Subscription.changes` yields the objects that left and entered. If the server refuses
@@ -118,7 +119,8 @@ class Device:
           the last one counts.
 
         Without a stream, the call waits for one. If the server then has a subscription of that name, it
-        takes this spec.
+        takes this spec. If the device already holds a result of that name and spec, the call returns at
+        once without a stream, or while the server does not respond: with the last known result.
 
         Parameters
         ----------
@@ -132,6 +134,8 @@ class Device:
         ------
         RefusedError
             If the server refuses the subscription; the error names field, value and limit.
+        NearcastError
+            If the subscription or the device ends while the call waits.
 
         Examples
         --------

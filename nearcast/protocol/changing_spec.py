@@ -31,8 +31,8 @@ class ChangingSpec(ABC):
         """Start with a spec and an empty buffer."""
 
     @abstractmethod
-    def _answer_first(self, error: NearcastError | None = None) -> None:
-        """Wake the callers that wait for the first delta."""
+    def _wake_callers(self, error: NearcastError | None = None) -> None:
+        """Wake the callers that wait for a result."""
 
     @property
     def is_changing(self) -> bool:
@@ -122,7 +122,7 @@ class ChangingSpec(ABC):
         if change is None:
             return False
         if not change.is_sent:  # the first spec was refused, and the app has requested another one since
-            self._answer_first(error)
+            self._wake_callers(error)
             change.is_foreign = True
             return True
         if change.is_foreign:

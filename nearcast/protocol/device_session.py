@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 from nearcast.errors import (
     ClosedError,
@@ -543,7 +543,7 @@ class DeviceSession:
 
     def _check(
         self,
-        subscriptions: Iterable[HeldSubscription],
+        subscriptions: Collection[HeldSubscription],
         motion: Motion = UNKNOWN_MOTION,
     ) -> None:
         """Report for the subscriptions with a region that does not cover the device."""
@@ -552,3 +552,5 @@ class DeviceSession:
         left = [one for one in subscriptions if one.must_report()]
         if left:
             self.sender.report(left, motion)
+        for subscription in subscriptions:
+            subscription.checked()

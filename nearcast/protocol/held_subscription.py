@@ -44,6 +44,8 @@ _REMOVALS = {
 }
 
 
+_DUE = (SubscriptionState.STALE, SubscriptionState.CATCHING_UP)
+"""States in which a response will bring the result."""
 _NOTHING = Evaluation([], -math.inf, exact=False, is_lacking=True)
 
 
@@ -94,7 +96,7 @@ class HeldSubscription(Subscription, ChangingSpec):
     def __init__(self, host: Host, subscription_id: int, spec: Spec, name: str = "") -> None:
         super().__init__(host, subscription_id, name)
         self.change = None
-        self._first_answer: asyncio.Future[None] | None = None
+        self._answer: asyncio.Future[None] | None = None
         self._sent: SharedLocation | None = None
         self._begin(spec)
 
@@ -209,7 +211,9 @@ class HeldSubscription(Subscription, ChangingSpec):
         if self._dwell is not None:
             ids = [one.object_id for one in added]
             self._dwell.hold(self._host.clock.now_ms(), self._host.point, self._objects, ids)
+        is_awaited = delta.cause == subscriptions_pb2.CAUSE_SUBSCRIBED
         if delta.report_sequence >= self._pending_report:
+            is_awaited |= self._pending_report > 0
             self._pending_report = 0
         self._next_expiry_ms = min((one.expiry_ms for one in buffer.values()), default=0)
         self._policy.changed()
@@ -220,7 +224,8 @@ class HeldSubscription(Subscription, ChangingSpec):
             self._policy.anchored(self._evaluate)
         if is_answer or not is_behind:
             self._retry_ms = self._later(delta.time_ms) if is_behind else 0
-        self._answer_first()
+        if is_awaited:
+            self._wake_callers()
         self.notice(_REASONS.get(delta.cause, ChangeReason.RESUMED), removals)
         return len(added)
 
@@ -318,25 +323,34 @@ class HeldSubscription(Subscription, ChangingSpec):
         self._pending_report = 0
 
     async def answered(self) -> None:
-        """Wait for the first delta of the latest spec; raise the error of a refusal."""
+        """Wait for a result of the latest spec at the present place; raise the error of a refusal.
+
+        It waits for one response to a report at most, also if the device moves meanwhile. If there is a
+        result and the device is offline, it does not wait.
+        """
         if self.change is not None:
             await self.change.latest.done()
         if self.error is not None:
             raise self.error
-        if not self._known:
-            if self._first_answer is None:
-                self._first_answer = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._first_answer)
+        if not self._known or self.state in _DUE:
+            if self._answer is None:
+                self._answer = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._answer)
 
-    def _answer_first(self, error: NearcastError | None = None) -> None:
-        """Wake the callers that wait for the first delta."""
-        first, self._first_answer = self._first_answer, None
-        if first is not None and not first.done():
+    def checked(self) -> None:
+        """Record that a report for the present place is in progress, unless none is necessary."""
+        if self._answer is not None and self._state_in_sync() is not SubscriptionState.STALE:
+            self._wake_callers()
+
+    def _wake_callers(self, error: NearcastError | None = None) -> None:
+        """Wake the callers that wait for a result."""
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.done():
             if error is None:
-                first.set_result(None)
+                answer.set_result(None)
             else:
-                first.set_exception(error)
-                first.exception()  # all waiting tasks may have been cancelled: asyncio need not log it
+                answer.set_exception(error)
+                answer.exception()  # all waiting tasks may have been cancelled: asyncio need not log it
 
     def notice(self, reason: ChangeReason, removals: dict[int, ChangeReason] | None = None) -> None:
         """Wake the watchers of the result."""
@@ -348,7 +362,7 @@ class HeldSubscription(Subscription, ChangingSpec):
         self.error = error or ClosedError(f"subscription {self.id} has ended")
         while self.change is not None:
             self._end_change(self.error)
-        self._answer_first(self.error)
+        self._wake_callers(self.error)
         self.notice(ChangeReason.RESUMED)
 
     def _buffered(self, item: LiveObject, place: geometry_pb2.Point, r_m: float) -> Buffered:

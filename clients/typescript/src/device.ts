@@ -71,8 +71,10 @@ export class Device {
      * Start a subscription, or continue the one of that name; return it with its first result.
      *
      * Subscriptions are durable. An app that subscribes under a name each time it starts continues the
-     * subscription of that name, and changes it in place if it has another spec. If the signal aborts,
-     * the caller stops waiting; the subscription goes on.
+     * subscription of that name, and changes it in place if it has another spec. The result is that of
+     * the present place: after a start at another place the call waits for the response to its report.
+     * Without a stream it waits for one, unless the device already holds a result of that name and spec:
+     * the last known result. If the signal aborts, the caller stops waiting; the subscription goes on.
      */
     async subscribe(
         spec: Spec,

@@ -24,6 +24,7 @@ import type {
     Subscription,
     SubscriptionState,
     WebSocketConstructor,
+import type { AttachRequest } from "../src/generated/nearcast/v1/device_service_pb.js";
 } from "../src/index.js";
 import { ErrorReason } from "../src/generated/nearcast/v1/errors_pb.js";
 import { Cause } from "../src/generated/nearcast/v1/subscriptions_pb.js";
@@ -115,6 +116,42 @@ test("a first result, changes, silence and a report", async () => {
     assert.equal(device.counters.reports, 1);
     assert.ok(device.counters.bytesSent > 0 && device.counters.bytesReceived > device.counters.bytesSent);
 });
+test("an app that starts again at another place gets the result of that place", async () => {
+    const before = await client.attach("phone", HERE);
+    await before.subscribe(TEA, { name: "tea" });
+    await before.detach();
+    const reported = new Promise<AttachRequest>((resolve) => {
+        server.answer = (one, request) => {
+            if (request.command.case === "report") resolve(request);
+            if (request.command.case !== "hello") return;
+            one.version += 1n; // that of the snapshot which follows
+            one.welcome(false);
+            one.version -= 1n;
+            one.delta([7n], { snapshot: true, cause: Cause.RESUMED });
+        };
+    });
+    const device = await client.attach("phone", { lon: 14.52, lat: 35.5 });
+    const subscribed = device.subscribe(TEA, { name: "tea" });
+    answerAll(server, await reported);
+    const subscription = await subscribed;
+    assert.equal(subscription.state, "exact");
+    assert.equal(await device.subscribe(TEA, { name: "tea" }), subscription);
+    assert.deepEqual(server.kinds(), ["hello", "subscribe", "hello", "report"]);
+    server.cut();
+    await until(subscription, "offline");
+    assert.equal(await device.subscribe(TEA, { name: "tea" }), subscription, "it does not wait offline");
+});
+
+test("a device that is detached while a call waits for its result", async () => {
+    const device = await client.attach("phone", HERE);
+    await device.subscribe(TEA, { name: "tea" });
+    server.answer = () => {};
+    device.move({ lon: 14.52, lat: 35.5 });
+    const refused = assert.rejects(device.subscribe(TEA, { name: "tea" }), ClosedError);
+    await device.detach();
+    await refused;
+});
+
 
 test("sync waits for the response to a report", async () => {
     const device = await client.attach("phone", HERE);

@@ -28,8 +28,8 @@ export abstract class ChangingSpec {
     /** Start with a spec and an empty buffer. */
     protected abstract begin(spec: Spec): void;
 
-    /** Wake the callers that wait for the first delta. */
-    protected abstract answerFirst(error?: Error): void;
+    /** Wake the callers that wait for a result. */
+    protected abstract wakeCallers(error?: Error): void;
 
     /** Whether a change to another spec has been sent to the server. @internal */
     get isChanging(): boolean {
@@ -122,7 +122,7 @@ export abstract class ChangingSpec {
         if (change === undefined) return false;
         if (!change.isSent) {
             // The first spec was refused, and the app has requested another one since.
-            this.answerFirst(error);
+            this.wakeCallers(error);
             change.isForeign = true;
             return true;
         }

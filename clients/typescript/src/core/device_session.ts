@@ -544,6 +544,7 @@ export class DeviceSession implements Host {
         if (!this.isCaughtUp) return;
         const left = subscriptions.filter((one) => one.mustReport());
         if (left.length > 0) this.#sender.report(left, motion);
+        for (const subscription of subscriptions) subscription.checked();
     }
 
     #all(): Subscription[] {

@@ -47,6 +47,8 @@ const REMOVALS: Partial<Record<DropReason, ChangeReason>> = {
 };
 /** The states in which a result will not change without a further event. */
 const DECIDED: readonly SubscriptionState[] = ["exact", "too vague", "too many", "ended"];
+/** The states in which a response will bring the result. */
+const DUE: readonly SubscriptionState[] = ["stale", "catching up"];
 const AWAY: readonly SubscriptionState[] = ["offline", "offline and stale", "lagging"];
 /** Time that a result waits for a missing server, or for one that lags. */
 const PATIENCE_MS = 8000;
@@ -86,7 +88,7 @@ export class Subscription extends ChangingSpec {
     error: Error | undefined;
     readonly #host: Host;
     readonly #watchers = new Set<Watcher>();
-    #firstAnswer: Deferred | undefined;
+    #answer: Deferred | undefined;
     #sent: SharedLocation | undefined;
     #kind!: KindRegion;
     #policy!: ReportPolicy;
@@ -311,7 +313,11 @@ export class Subscription extends ChangingSpec {
         this.#isUnplaced = needsExactPosition(this.spec) && delta.bound.case === undefined;
         const ids = added.map((one) => one.objectId);
         dwell?.hold(clock.nowMs(), point, this.#createdMs, ids);
-        if (delta.reportSequence >= this.#pendingReport) this.#pendingReport = 0n;
+        let isAwaited = delta.cause === Cause.SUBSCRIBED;
+        if (delta.reportSequence >= this.#pendingReport) {
+            isAwaited ||= this.#pendingReport > 0n;
+            this.#pendingReport = 0n;
+        }
         this.#setNextExpiry();
         this.#policy.changed();
         const isAnswer = delta.cause === Cause.SUBSCRIBED || delta.cause === Cause.REPORTED;
@@ -323,7 +329,7 @@ export class Subscription extends ChangingSpec {
             this.#policy.anchored(this.#evaluate);
         }
         if (isAnswer || !isBehind) this.#retryMs = isBehind ? this.#later(timeMs) : 0;
-        this.answerFirst();
+        if (isAwaited) this.wakeCallers();
         this.notice(REASONS[delta.cause] ?? "resumed", removalsOf(delta));
         return added.length;
     }
@@ -438,20 +444,30 @@ export class Subscription extends ChangingSpec {
         this.#pendingReport = 0n;
     }
 
-    /** Wait for the first delta of the latest spec; throw the error of a refusal. @internal */
+    /**
+     * Wait for a result of the latest spec at the present place; throw the error of a refusal.
+     *
+     * It waits for one response to a report at most, also if the device moves meanwhile. If there is a
+     * result and the device is offline, it does not wait. @internal
+     */
     async answered(): Promise<void> {
         if (this.change !== undefined) await this.change.latest.done;
         if (this.error !== undefined) throw this.error;
-        if (this.isKnownHere) return;
-        this.#firstAnswer ??= new Deferred();
-        await this.#firstAnswer.promise;
+        if (this.isKnownHere && !DUE.includes(this.state)) return;
+        this.#answer ??= new Deferred();
+        await this.#answer.promise;
     }
 
-    protected override answerFirst(error?: Error): void {
-        const first = this.#firstAnswer;
-        this.#firstAnswer = undefined;
-        if (error === undefined) first?.resolve();
-        else first?.reject(error);
+    /** Record that a report for the present place is in progress, unless none is necessary. @internal */
+    checked(): void {
+        if (this.#answer !== undefined && this.#stateInSync() !== "stale") this.wakeCallers();
+    }
+
+    protected override wakeCallers(error?: Error): void {
+        const answer = this.#answer;
+        this.#answer = undefined;
+        if (error === undefined) answer?.resolve();
+        else answer?.reject(error);
     }
 
     /** Wake the watchers of the result. @internal */
@@ -463,7 +479,7 @@ export class Subscription extends ChangingSpec {
     end(error: Error = new ClosedError(`subscription ${this.id} has ended`)): void {
         this.error = error;
         while (this.change !== undefined) this.endChange(error);
-        this.answerFirst(error);
+        this.wakeCallers(error);
         this.notice("resumed");
     }
 
