@@ -179,7 +179,7 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, flaw: Polyg
     rings = polygon.rings
     found = flaw(rings)
     if found is not None:
-        limit = "a simple polygon, holes inside and apart"
+        limit = "a simple polygon, holes inside and apart; a ring closes by itself"
         raise RefusedError(Reason.INVALID_FIELD, field, f"a polygon whose {found}", limit)
     lons, lats = zip(*polygon.outer, strict=True)
     _check_extent(field, (min(lons), min(lats)), (max(lons), max(lats)), limits, frame)

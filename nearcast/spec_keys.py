@@ -1,8 +1,8 @@
 """Compare specs by the normal form that the server gives them.
 
 A text equals the clauses that the server returns for it. The case of keywords does not matter, nor does
-it matter whether a position is a list or a tuple. Values that cannot be normalised are compared as they
-are; the server refuses them.
+it matter whether a position is a list or a tuple, or whether a ring repeats its first corner. Values that
+cannot be normalised are compared as they are; the server refuses them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nearcast.clause import Clause
 from nearcast.errors import RefusedError
 from nearcast.expressions import clauses_of, text_of
 from nearcast.milliseconds import milliseconds
-from safe_region.earth.shapes import Polygon
+from safe_region.earth.shapes import Polygon, opened
 from safe_region.scoring.keywords import normalised_keyword
 
 _TEXTS_MAX = 256
@@ -78,7 +78,7 @@ def _window(window: Any) -> Hashable:  # noqa: ANN401
 
 def _range(where: Any) -> Hashable:  # noqa: ANN401
     if isinstance(where, Polygon):
-        return Polygon, where.rings
+        return Polygon, tuple(map(opened, where.rings))
     return type(where), tuple(_frozen(getattr(where, field.name)) for field in fields(where))
 
 

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import TypeVar
 
 from nearcast.errors import invalid
-from safe_region.earth.shapes import Bounds, ObjectArea, Polygon, Position
+from safe_region.earth.shapes import Bounds, ObjectArea, Polygon, Position, opened
 
 _Item = TypeVar("_Item")
 
@@ -45,9 +45,10 @@ def checked_bounds(bounds: Bounds, field: str) -> Bounds:
 
 
 def checked_ring(ring: Iterable[Position], field: str) -> tuple[Position, ...]:
-    """Validate the corners of a ring, and return them."""
+    """Validate the corners of a ring, and return them, without a repeated first one."""
     vertices = listed(ring, field, "pairs of longitude and latitude")
-    return tuple(checked_pair(one, f"{field}.vertices[{i}]") for i, one in enumerate(vertices))
+    corners = [checked_pair(one, f"{field}.vertices[{i}]") for i, one in enumerate(vertices)]
+    return tuple(opened(corners))
 
 
 def listed(items: Iterable[_Item], field: str, limit: str) -> list[_Item]:

@@ -71,7 +71,7 @@ class Polygon:
     ----------
     outer
         Its corners as longitudes and latitudes, at least three, in either direction. The last one is
-        joined to the first, which is not repeated.
+        joined to the first, which need not be repeated: the SDK leaves a repeated one out, also of holes.
     holes
         Corners of each hole. The holes lie within the polygon, and apart from each other.
     """
@@ -86,6 +86,11 @@ class Polygon:
         Kernels are exact with coordinates that are 0 or not as small as a float64 can be.
         """
         return tuple(tuple(map(_without_tiny, ring)) for ring in (self.outer, *self.holes))
+
+
+def opened(ring: Sequence[Position]) -> Sequence[Position]:
+    """Return the corners of a ring, without a last one that repeats the first, as in GeoJSON."""
+    return ring[:-1] if len(ring) > 1 and ring[-1] == ring[0] else ring
 
 
 def _without_tiny(corner: Position) -> Position:

@@ -58,7 +58,7 @@ def _checked_polygon(polygon: Polygon, limits: Limits, frame: Frame, field: str)
     x_m, y_m = (lon - frame.lon0_deg) * frame.x_m_per_deg, (lat - frame.lat0_deg) * frame.y_m_per_deg
     flaw = ring_flaw(x_m, y_m, np.array([0, count], dtype=np.int64))
     if flaw is not None:
-        limit = "a simple polygon without holes"
+        limit = "a simple polygon without holes; its ring closes by itself"
         raise RefusedError(Reason.INVALID_FIELD, field, f"a polygon whose {flaw}", limit)
     box = (float(edge) for edge in (x_m.min(), y_m.min(), x_m.max(), y_m.max()))
     _check_extent(RectangleShape(*box), limits, field)

@@ -107,7 +107,7 @@ OBJECTS = [
     (area(a_rectangle(lon_max=15.001)), "area.rectangle", "(15.001, 35.2)", BORDER),
     (area(a_rectangle(lat_min=35.0, lat_max=35.9)), "area.rectangle", "a height of 100075", TALL),
     (area(a_polygon()), "area.polygon", "ring 0 has 0 vertices", "a simple polygon"),
-    (area(a_polygon(*LINE)), "area.polygon", "ring 0", "a simple polygon without holes"),
+    (area(a_polygon(*LINE)), "area.polygon", "ring 0", "without holes; its ring closes by itself"),
     (area(a_polygon(*MANY)), "area.polygon", "65 vertices", "at most 64 vertices"),
     (area(a_polygon(*ACROSS)), "area.polygon.vertices[1]", "(14.2, 34.9)", "lat 35.0 to 36.0"),
     (area(a_polygon(*NONE)), "area.polygon.vertices[1].lat", "inf", "-90"),

@@ -186,6 +186,13 @@ def test_polygons_are_validated_by_kernels():
         checked_area(crossing, Limits(), FRAME, "area")
 
 
+def test_a_ring_that_repeats_its_first_corner_is_refused():
+    outer = ((14.1, 35.1), (14.2, 35.2), (14.2, 35.1), (14.1, 35.1))
+    limit = r"vertices 3 and 0 of ring 0 are equal, must be .*; a ring closes by itself"
+    with pytest.raises(RefusedError, match=limit):
+        checked(Polygon(outer))
+
+
 def test_corners_next_to_nothing_are_0():
     frame = Frame.of(Area(-1.0, -1.0, 1.0, 1.0))
     tiny = 5e-324
