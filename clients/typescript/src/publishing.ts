@@ -1,6 +1,7 @@
 /** Objects to publish, as messages. */
 
 import { create } from "@bufbuild/protobuf";
+import { writtenBounds, writtenRing } from "./core/areas.js";
 import type { ObjectArea } from "./core/areas.js";
 import { invalid } from "./core/errors.js";
 import { checkedName, finite, whole } from "./core/numbers.js";
@@ -79,15 +80,13 @@ export function writeRetraction({ ids = [], keys = [] }: Retraction): RetractReq
 
 function writeArea(area: ObjectArea, field: string): WireArea {
     if (area.kind === "bounds") {
-        const { lonMin, latMin, lonMax, latMax } = area;
-        return create(ObjectAreaSchema, {
-            shape: { case: "rectangle", value: { lonMin, latMin, lonMax, latMax } },
-        });
+        const value = writtenBounds(area, `${field}.area`);
+        return create(ObjectAreaSchema, { shape: { case: "rectangle", value } });
     }
     if (area.holes !== undefined && area.holes.length > 0) {
         const limit = "absent: areas of objects have none";
         throw invalid(`${field}.area.holes`, `${area.holes.length} holes`, limit);
     }
-    const vertices = area.outer.map(([lon, lat]) => ({ lon, lat }));
-    return create(ObjectAreaSchema, { shape: { case: "polygon", value: { vertices } } });
+    const value = writtenRing(area.outer, `${field}.area.outer`);
+    return create(ObjectAreaSchema, { shape: { case: "polygon", value } });
 }

@@ -239,9 +239,10 @@ describe("on a real server", { skip }, () => {
             const area = {
                 kind: "polygon",
                 outer: [
-                    [14.71, 35.7],
-                    [14.72, 35.7],
-                    [14.71, 35.71],
+                    { lon: 14.71, lat: 35.7 },
+                    { lon: 14.72, lat: 35.7 },
+                    { lon: 14.71, lat: 35.71 },
+                    { lon: 14.71, lat: 35.7 },
                 ],
             } as const;
             const payload = new TextEncoder().encode("20 % off");
@@ -260,7 +261,7 @@ describe("on a real server", { skip }, () => {
             const [first, second] = found;
             assert.deepEqual(first?.object.payload, payload);
             assert.deepEqual([first?.score, first?.distanceM], [0, 0]);
-            assert.deepEqual(second?.object.area, area);
+            assert.deepEqual(second?.object.area, { ...area, outer: area.outer.slice(0, -1) });
             assert.deepEqual(await client.search(spec, place), found, "the same over the other way");
             await publisher().retract({ ids: ids.slice(0, 1), keys: [`${way}-2`] });
             assert.deepEqual(await publisher().search(spec, place), []);

@@ -19,13 +19,12 @@ import type {
     Change,
     Client,
     NewObject,
-    Position,
     Retraction,
     Subscription,
     SubscriptionState,
     WebSocketConstructor,
-import type { AttachRequest } from "../src/generated/nearcast/v1/device_service_pb.js";
 } from "../src/index.js";
+import type { AttachRequest } from "../src/generated/nearcast/v1/device_service_pb.js";
 import { ErrorReason } from "../src/generated/nearcast/v1/errors_pb.js";
 import { Cause } from "../src/generated/nearcast/v1/subscriptions_pb.js";
 import { FrameServer, answerAll } from "./frame_server.js";
@@ -116,6 +115,7 @@ test("a first result, changes, silence and a report", async () => {
     assert.equal(device.counters.reports, 1);
     assert.ok(device.counters.bytesSent > 0 && device.counters.bytesReceived > device.counters.bytesSent);
 });
+
 test("an app that starts again at another place gets the result of that place", async () => {
     const before = await client.attach("phone", HERE);
     await before.subscribe(TEA, { name: "tea" });
@@ -151,7 +151,6 @@ test("a device that is detached while a call waits for its result", async () => 
     await device.detach();
     await refused;
 });
-
 
 test("sync waits for the response to a report", async () => {
     const device = await client.attach("phone", HERE);
@@ -306,7 +305,11 @@ test("a broken connection is resumed, with the version and the epoch", async () 
 
 test("a fence is resumed as it is, also if the server takes a coordinate for 0", async () => {
     const [x, y] = [14.5, 1e-18];
-    const outer = [[x, y, 99] as unknown as Position, [x + 0.01, 0] as const, [x, 0.01] as const];
+    const outer = [
+        { lon: x, lat: y, altM: 99 },
+        { lon: x + 0.01, lat: 0 },
+        { lon: x, lat: 0.01 },
+    ];
     server.answer = (one, request) => {
         if (request.command.case !== "subscribe") answerAll(one, request);
         else {

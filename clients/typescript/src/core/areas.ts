@@ -4,7 +4,9 @@
  */
 
 import type { ObjectArea as WireArea } from "../generated/nearcast/v1/objects_pb.js";
+import { invalid } from "./errors.js";
 import type { Area, Frame, Position } from "./frame.js";
+import { finite } from "./numbers.js";
 import { turn } from "./orientation.js";
 import type { Vertex } from "./orientation.js";
 
@@ -16,7 +18,7 @@ export interface Bounds extends Area {
 /** A polygon in degrees, edges included; edges are straight on the server's plane. */
 export interface Polygon {
     readonly kind: "polygon";
-    /** Its corners, at least three. The last one is joined to the first, which is not repeated. */
+    /** Its corners, at least three. The last one is joined to the first, which need not be repeated. */
     readonly outer: readonly Position[];
     /** Corners of each hole. Areas of objects have none. */
     readonly holes?: readonly (readonly Position[])[];
@@ -46,11 +48,37 @@ export function areaFrom(message: WireArea): ObjectArea | undefined {
         case "polygon":
             return {
                 kind: "polygon",
-                outer: message.shape.value.vertices.map(({ lon, lat }) => [lon, lat]),
+                outer: message.shape.value.vertices.map(({ lon, lat }) => ({ lon, lat })),
             };
         default:
             return undefined;
     }
+}
+
+/** Convert a position to the fields of a message; `field` is its name in errors. */
+export function writtenPosition(position: Position, field: string): Position {
+    if (Array.isArray(position)) throw invalid(field, position, "an object: { lon, lat }");
+    return { lon: finite(position?.lon, `${field}.lon`), lat: finite(position?.lat, `${field}.lat`) };
+}
+
+/** Convert the corners of a ring to the fields of a message; `field` is its name in errors. */
+export function writtenRing(ring: readonly Position[], field: string): { vertices: Position[] } {
+    if (!Array.isArray(ring)) throw invalid(field, ring, "an array of { lon, lat }");
+    return { vertices: opened(ring.map((one: Position, i) => writtenPosition(one, `${field}[${i}]`))) };
+}
+
+/** Convert a rectangle to the fields of a message; `field` is its name in errors. */
+export function writtenBounds({ lonMin, latMin, lonMax, latMax }: Bounds, field: string): Area {
+    const bounds = { lonMin, latMin, lonMax, latMax };
+    for (const [name, degrees] of Object.entries(bounds)) finite(degrees, `${field}.${name}`);
+    return bounds;
+}
+
+/** Return the corners of a ring, without a last one that repeats the first, as in GeoJSON. */
+export function opened(ring: readonly Position[]): Position[] {
+    const [first, last] = [ring[0], ring[ring.length - 1]];
+    const isClosed = ring.length > 1 && first?.lon === last?.lon && first?.lat === last?.lat;
+    return ring.slice(0, isClosed ? -1 : undefined);
 }
 
 /** Return an area on the plane. */
@@ -60,7 +88,7 @@ export function planeArea(area: ObjectArea, frame: Frame): AreaShape {
         const high = frame.project(area.lonMax, area.latMax);
         return { x1M: low.xM, y1M: low.yM, x2M: high.xM, y2M: high.yM };
     }
-    return area.outer.map(([lon, lat]) => {
+    return area.outer.map(({ lon, lat }) => {
         const point = frame.project(lon, lat);
         return [point.xM, point.yM];
     });

@@ -9,8 +9,11 @@ export interface Point {
     readonly yM: number;
 }
 
-/** Longitude and latitude in degrees, WGS84. */
-export type Position = readonly [lon: number, lat: number];
+/** A position in degrees, WGS84. */
+export interface Position {
+    readonly lon: number;
+    readonly lat: number;
+}
 
 /** A closed longitude-latitude rectangle in degrees. */
 export interface Area {

@@ -11,6 +11,7 @@ import type {
     Boolean as WireBoolean,
     SubscriptionSpec,
 } from "../generated/nearcast/v1/subscriptions_pb.js";
+import { opened, writtenBounds, writtenPosition, writtenRing } from "./areas.js";
 import type { Bounds, Polygon } from "./areas.js";
 import { RefusedError, invalid } from "./errors.js";
 import { clausesOf } from "./expressions.js";
@@ -180,14 +181,14 @@ function writtenRange(range: Range, moving: boolean): NonNullable<NonNullable<Bo
             const radiusM = finite(range.radiusM, `${field}.radiusM`);
             return {
                 case: "circle",
-                value: { radiusM, ...(range.center && { center: pair(range.center, field) }) },
+                value: {
+                    radiusM,
+                    ...(range.center && { center: writtenPosition(range.center, `${field}.center`) }),
+                },
             };
         }
-        case "bounds": {
-            const { lonMin, latMin, lonMax, latMax } = range;
-            [lonMin, latMin, lonMax, latMax].forEach((one) => finite(one, field));
-            return { case: "rectangle", value: { bounds: { lonMin, latMin, lonMax, latMax } } };
-        }
+        case "bounds":
+            return { case: "rectangle", value: { bounds: writtenBounds(range, field) } };
         case "rectangle":
             if (!moving)
                 throw invalid(
@@ -202,22 +203,17 @@ function writtenRange(range: Range, moving: boolean): NonNullable<NonNullable<Bo
                     heightM: finite(range.heightM, `${field}.heightM`),
                 },
             };
-        case "polygon": {
-            const ring = (corners: readonly Position[]) => ({
-                vertices: corners.map((one) => pair(one, field)),
-            });
+        case "polygon":
             return {
                 case: "polygon",
-                value: { outer: ring(range.outer), holes: (range.holes ?? []).map(ring) },
+                value: {
+                    outer: writtenRing(range.outer, `${field}.outer`),
+                    holes: (range.holes ?? []).map((hole, i) => writtenRing(hole, `${field}.holes[${i}]`)),
+                },
             };
-        }
         default:
             throw invalid(field, range, "a circle, bounds, a rectangle or a polygon");
     }
-}
-
-function pair(position: Position, field: string): { lon: number; lat: number } {
-    return { lon: finite(position[0], `${field}.lon`), lat: finite(position[1], `${field}.lat`) };
 }
 
 function writtenWindow(
@@ -304,7 +300,7 @@ function readRange({ range, moving }: WireBoolean): Range | undefined {
             return {
                 kind: "circle",
                 radiusM,
-                ...(center && { center: [center.lon, center.lat] as const }),
+                ...(center && { center: { lon: center.lon, lat: center.lat } }),
             };
         }
         case "rectangle": {
@@ -317,7 +313,7 @@ function readRange({ range, moving }: WireBoolean): Range | undefined {
         case "polygon": {
             if (moving) return undefined;
             const ring = (vertices: { lon: number; lat: number }[] = []): Position[] =>
-                vertices.map(({ lon, lat }) => [lon, lat]);
+                vertices.map(({ lon, lat }) => ({ lon, lat }));
             const holes = range.value.holes.map((hole) => ring(hole.vertices));
             return { kind: "polygon", outer: ring(range.value.outer?.vertices), holes };
         }
@@ -384,14 +380,17 @@ function rangeKey(range: Range): unknown {
         case "rectangle":
             return ["rectangle", range.widthM, range.heightM];
         case "polygon":
-            return ["polygon", [range.outer, ...(range.holes ?? [])].map((ring) => ring.map(written))];
+            return [
+                "polygon",
+                [range.outer, ...(range.holes ?? [])].map((ring) => opened(ring.map(written))),
+            ];
     }
 }
 
 /** A position as the server keeps it: longitude and latitude, where those below a millionth of a
  * micrometre are 0. */
-function written(position: Position): Position {
-    return [withoutTiny(position[0]), withoutTiny(position[1])];
+function written({ lon, lat }: Position): Position {
+    return { lon: withoutTiny(lon), lat: withoutTiny(lat) };
 }
 
 function withoutTiny(degrees: number): number {
