@@ -169,7 +169,7 @@ async def test_a_server_that_names_no_other_is_passed_over(cluster, attaching):
 
 
 async def test_servers_that_name_each_other_do_not_make_a_device_spin(cluster, attaching, monkeypatch):
-    monkeypatch.setattr("nearcast.transport.device_streams.PATIENCE_S", 1.0)
+    monkeypatch.setattr("nearcast.transport.device_streams.PATIENCE_S", 4.0)  # to connect at least once
     first, second, _ = cluster.nodes
     monkeypatch.setattr(
         cluster, "owner_of", lambda _: second if len(first.hellos) > len(second.hellos) else first
