@@ -11,7 +11,6 @@ from bench.neighbours.caller import PUBLISH, RETRACT, Act, Caller, refused
 _PAYLOAD_BYTES = 16 * 1024
 _PAYLOAD_OBJECTS = 200
 _STREAMS = 32
-_RETRY_S = 0.1
 _LONG_MS = 24 * 3600 * 1000
 
 
@@ -35,15 +34,8 @@ def publishing(request: Callable[[], bytes]) -> Act:
 async def many_streams(caller: Caller) -> None:
     """Send requests of full payloads on 32 streams at once, without waiting for responses."""
     message = full_payloads()
-
-    async def send() -> None:
-        while caller.is_on:
-            stream = caller.stream(PUBLISH, refused)
-            while caller.is_on and await caller.write(stream, message):
-                pass
-            await asyncio.sleep(_RETRY_S)
-
-    await asyncio.gather(*(send() for _ in range(_STREAMS)))
+    act = publishing(lambda: message)
+    await asyncio.gather(*(act(caller) for _ in range(_STREAMS)))
 
 
 async def retracts(caller: Caller) -> None:

@@ -35,6 +35,7 @@ _OPTIONS = (
 _OPENING = 200
 """Connections that are opened at once: below the backlog of a listening socket."""
 _PUBLISH_S = 60.0
+"""All sent requests are answered within this time."""
 
 
 def silent(_line: int, _message: bytes) -> Sequence[bytes]:

@@ -39,7 +39,6 @@ _OBJECTS_PER_S = 200.0
 _RECONNECTS_PER_S = 5.0
 _STEADY_SHARE = 0.5
 """Share of the devices that never drop their connection; a sample of them is audited."""
-"""All sent requests are answered within this time."""
 _ACK_EVERY = 32
 """Deltas between two acks, as devices do."""
 _MB = 1e6

@@ -131,8 +131,8 @@ class Listener:
             ("grpc.http2.ping_timeout_ms", timeout_ms),
             ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MIN_MS),
             ("grpc.max_receive_message_length", limits.message_bytes_max),
-            # With it, gRPC increases the flow-control window of every stream to megabytes, and receives
-            # as many of a caller's next messages although none of them is read.
+            # With probes of the bandwidth, gRPC increases the flow-control window of every stream to
+            # megabytes, and receives as many of a caller's next messages although none of them is read.
             ("grpc.http2.bdp_probe", 0),
             ("grpc.http2.lookahead_bytes", _AHEAD_BYTES),
             ("grpc.max_allowed_incoming_connections", limits.connections_max),

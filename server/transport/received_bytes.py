@@ -9,7 +9,6 @@ Operations: O(1) per request.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from weakref import WeakKeyDictionary
 
 from identity.quotas import Account
@@ -47,8 +46,20 @@ class ReceivedBytes:
         """Wait until a caller may have more bytes, and count them."""
         if account not in self._waiters and self._has_room(account, size):
             self._resize(account, size)
-        else:
-            await self._waiters.wait(account, size, partial(self._resize, account, size))
+            return
+        is_counted = False
+
+        def count() -> None:
+            nonlocal is_counted
+            is_counted = True
+            self._resize(account, size)
+
+        try:
+            await self._waiters.wait(account, size, count)
+        except asyncio.CancelledError:
+            if is_counted:  # it was cancelled after its turn, before it went on
+                self.remove(account, size)
+            raise
 
     def remove(self, account: Account, size: int) -> None:
         """Count bytes no longer."""

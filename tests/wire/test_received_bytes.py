@@ -105,6 +105,18 @@ async def test_the_streams_of_a_publisher_are_bounded(tmp_path, monkeypatch):
         await refused(city.publishers.Publish(metadata=who).read(), "RATE_LIMITED", "streams")
 
 
+async def test_a_request_that_is_cancelled_after_its_turn_counts_no_longer():
+    received, account = ReceivedBytes(), Account(Quota(), name="p")
+    await received.add(account, received_bytes.CALLER_BYTES_MAX)
+    waiting = asyncio.create_task(received.add(account, 7))
+    await asyncio.sleep(0)
+    received.remove(account, received_bytes.CALLER_BYTES_MAX)
+    assert received.of(account) == 7
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert received.of(account) == 0
+
+
 amounts = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 70), st.booleans()), max_size=40)
 
 
