@@ -11,7 +11,7 @@ each message may affect, as pairs. The feedback of the owners is a source of the
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -58,6 +58,7 @@ _SETTINGS = {
 }
 
 _STARTS = 5
+"""The number of times that a query is started before its error is final."""
 _SLOW = "Python worker failed to connect back"
 """Is in Spark's error when Python starts too slowly."""
 _POLL_S = 0.05
@@ -71,7 +72,7 @@ def start(
     claim: Claim | None = None,
     on_notice: Callable[[str], None] = lambda _text: None,
 ) -> StreamingQuery:
-    """Start the job or resume it; return the query once it has begun to read its feeds.
+    """Start the job or resume it; return the query once its first batch is planned, or it waits for rows.
 
     The caller waits for the query, or stops it.
 
@@ -127,25 +128,33 @@ def start(
         answers.writeStream.queryName("nearcast")
         .option("checkpointLocation", f"{checkpoint}/spark")
         .outputMode("append")
-        .foreachBatch(Sink(out, claim, on_batch, exchange, parameters.updates).__call__)
     )
     if parameters.once:
         writer = writer.trigger(availableNow=True)
     elif parameters.every_ms is not None:
         writer = writer.trigger(processingTime=f"{parameters.every_ms} milliseconds")
-    return _started(writer, on_notice)
+    sink = Sink(out, claim, on_batch, exchange, parameters.updates)
+    return _started(writer, sink, on_notice)
 
 
-def _started(writer: DataStreamWriter, on_notice: Callable[[str], None]) -> StreamingQuery:
+def _started(writer: DataStreamWriter, sink: Sink, on_notice: Callable[[str], None]) -> StreamingQuery:
     """Start a query, and start it again if Python took longer to start than Spark waits, which is 10 s.
 
-    Spark starts a Python process on the driver's host for each Python source (`createSimpleWorker` of
-    `PythonWorkerFactory`), and the limit cannot be set.
+    Spark starts Python processes on the driver's host (`createSimpleWorker` of `PythonWorkerFactory`): one
+    for each Python source, and one for each state when it plans the first batch. The limit cannot be set.
     """
+    is_planned = threading.Event()
+
+    def write(answers: DataFrame, number: int) -> None:
+        is_planned.set()
+        sink(answers, number)
+
+    writer = writer.foreachBatch(write)
     for attempt in range(_STARTS):
         query = writer.start()
-        while query.isActive and query.status["message"].startswith("Initializing"):
-            time.sleep(_POLL_S)
+        while query.isActive and not is_planned.wait(_POLL_S):
+            if query.status["message"].startswith("Waiting"):
+                break
         if attempt == _STARTS - 1 or _SLOW not in str(query.exception()):
             break
         on_notice("Python took longer than 10 s to start; the query is started again")

@@ -254,12 +254,11 @@ async def test_devices_are_detached_when_their_slot_has_been_released(tmp_path):
                 attached = {}
 
                 async def release(slots, owner):
-                    found = await set_owners(slots, owner)
                     some = [name for name in names if slot_of(name) in slots]
                     attached.update({name: is_attached(a, name) for name in some})
-                    return found
+                    return await set_owners(slots, owner)
 
-                keeper._set_owners = release  # noqa: SLF001 - between the two steps
+                keeper._set_owners = release  # noqa: SLF001 - before the devices are detached
                 here = {name for name in names if is_attached(a, name)}
                 await a.node.hand_over(10.0)
                 assert here

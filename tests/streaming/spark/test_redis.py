@@ -86,13 +86,16 @@ def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
         job.run()
 
 
-def test_a_query_for_which_python_starts_too_slowly_is_started_again(tmp_path, spark, redis, monkeypatch):
+@pytest.mark.parametrize("program", ["python_streaming_source_runner", "transform_with_state_driver_worker"])
+def test_a_query_for_which_python_starts_too_slowly_is_started_again(
+    tmp_path, spark, redis, monkeypatch, program
+):
     job = Job(tmp_path, spark, partitions=1)
     job.parameters = job.parameters.changed(messages=redis.address("messages"))
     slow, mark = tmp_path / "python", tmp_path / "was-slow"
     slow.write_text(
         f"""#!/bin/sh
-case "$*" in *python_streaming_source_runner*)
+case "$*" in *{program}*)
     [ -e {mark} ] || {{ touch {mark}; sleep 11; }};;
 esac
 exec {sys.executable} "$@"
