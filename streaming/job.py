@@ -140,8 +140,9 @@ def start(
 def _started(writer: DataStreamWriter, sink: Sink, on_notice: Callable[[str], None]) -> StreamingQuery:
     """Start a query, and start it again if Python took longer to start than Spark waits, which is 10 s.
 
-    Spark starts Python processes on the driver's host (`createSimpleWorker` of `PythonWorkerFactory`): one
-    for each Python source, and one for each state when it plans the first batch. The limit cannot be set.
+    Spark starts Python processes on the driver's host (`createSimpleWorker` of `PythonWorkerFactory`):
+    one for each Python source, and one for each operator with state when it plans the first batch. The
+    limit cannot be set.
     """
     is_planned = threading.Event()
 

@@ -5,7 +5,8 @@ deserializer returns the refusal in place of a request, for every method of ever
 ends with INVALID_ARGUMENT. Streams may send the refusal in the stream and continue.
 
 Messages are parsed on the event loop: protobuf holds the interpreter while it parses, so that a thread
-would block the loop as long. A message that is parsed has passed the bounds of its method.
+would block the loop as long. A message that is parsed has passed the bounds of its method. Large requests
+of a stream are parsed by the service, so that those of many streams need not be parsed at once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.descriptor_pool import Default
@@ -40,11 +41,33 @@ from server.transport.wire_walk import (
 _SMALL_BYTES = 1_024
 """A message up to this size is parsed within microseconds, which the cost of its command includes."""
 
+_LARGE_BYTES = 64 * 1_024
+"""A message above this size takes milliseconds: most of them for the memory that it occupies."""
+
 _OWN_PATIENCE = 2
 """Our services end their streams themselves; a stream whose client does not read is cancelled later."""
 
 Carry = Callable[[Account, Any, Context], Awaitable[None]]
 Handler = Callable[[Any, Context], Awaitable[None]]
+
+
+class LargeRequest(NamedTuple):
+    """A request that was received and is not parsed yet.
+
+    Parameters
+    ----------
+    data
+        The request.
+    parse
+        Returns the message, or the refusal in its place.
+    """
+
+    data: bytes
+    parse: Callable[[bytes], Any]
+
+    def parsed(self) -> Any:  # noqa: ANN401 - a message of any type
+        """Return the message, or its refusal; raise the refusal if the request cannot be identified."""
+        return _identified(self.parse(self.data))
 
 
 class _Parsed:
@@ -61,10 +84,7 @@ class _Parsed:
         return self
 
     async def __anext__(self) -> Any:  # noqa: ANN401 - a message of any type
-        request = await anext(self._requests)
-        if isinstance(request, RefusedError) and not _is_addressed(request):
-            raise request
-        return request
+        return _identified(await anext(self._requests))
 
 
 class Parsing(grpc.aio.ServerInterceptor):
@@ -115,7 +135,9 @@ class Parsing(grpc.aio.ServerInterceptor):
         kind = "stream_stream" if handler.response_streaming else "stream_unary"
         act = getattr(handler, kind)
         if inspect.isasyncgenfunction(act):
-            act = self._yielding(act, is_foreign=method.split("/")[1] not in SERVICES)
+            is_foreign = method.split("/")[1] not in SERVICES
+            act = self._yielding(act, is_foreign=is_foreign)
+            parse = parse if is_foreign else _later(parse)
         elif not handler.response_streaming:
             act = self._answering(act)
         return handler._replace(request_deserializer=parse, **{kind: act})
@@ -285,6 +307,22 @@ async def _paced(requests: AsyncIterator[Any], account: Account) -> AsyncIterato
 
 def _nobody() -> None:
     """Do nothing, in place of cancelling a task where there is none."""
+
+
+def _later(parse: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Return a deserializer that leaves it to the service to parse a large request."""
+
+    def receive(data: bytes) -> Any:  # noqa: ANN401
+        return parse(data) if len(data) <= _LARGE_BYTES else LargeRequest(data, parse)
+
+    return receive
+
+
+def _identified(request: Any) -> Any:  # noqa: ANN401 - a message of any type
+    """Return a request or its refusal; raise the refusal if the request cannot be identified."""
+    if isinstance(request, RefusedError) and not _is_addressed(request):
+        raise request
+    return request
 
 
 def _is_addressed(error: RefusedError) -> bool:

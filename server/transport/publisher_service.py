@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 from identity.expiry import ending
 from identity.principal import Principal
@@ -18,6 +19,7 @@ from server.runtime.command_loop import CommandLoop
 from server.transport import converters
 from server.transport.admission import Admission, Context
 from server.transport.authentication import principal
+from server.transport.parsing import LargeRequest
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
 from server.transport.received_bytes import ReceivedBytes
 from server.transport.status import go_away_message
@@ -98,15 +100,27 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         try:
             async for message in _until(requests.stop_reading, messages):
                 await caller.account.pace()
+                if isinstance(message, LargeRequest):
+                    size = len(message.data)
+                    message = await self._parsed(message, caller)  # noqa: PLW2901 - its bytes are dropped
+                else:
+                    size = 0 if isinstance(message, UnreadableError) else message.ByteSize()
                 if isinstance(message, UnreadableError):
                     await self._refuse(message, requests, caller)
                     continue
-                size = len(message.objects)
-                if await requests.admit(size):
-                    ids = await self._submitted(message, caller)
-                    requests.enqueue(PendingRequest(message.sequence, size, ids))
+                count = len(message.objects)
+                if await requests.admit(count):
+                    ids = await self._submitted(message, size, caller)
+                    requests.enqueue(PendingRequest(message.sequence, count, ids))
         finally:
             requests.end()
+
+    async def _parsed(self, message: LargeRequest, caller: Principal) -> Any:  # noqa: ANN401 - or a refusal
+        """Parse a request in its caller's turn, so that one of a caller is parsed between other tasks."""
+        async with self._received.turn(caller.account):
+            found = message.parsed()
+            await asyncio.sleep(0)
+            return found
 
     async def _refuse(self, error: UnreadableError, requests: PublishRequests, caller: Principal) -> None:
         """Respond to a request that breaks a bound, and continue; end the stream if it has no number."""
@@ -123,11 +137,12 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
             requests.enqueue(PendingRequest(address.number, 0, refusal))
 
     async def _submitted(
-        self, message: publisher_service_pb2.PublishRequest, caller: Principal
+        self, message: publisher_service_pb2.PublishRequest, size: int, caller: Principal
     ) -> asyncio.Future[list[int]] | RefusedError:
+        """Submit a request of `size` bytes; return the future of its result, or its refusal."""
         read_us, read_ns = now_us(), time.time_ns()
         note = self._command_loop.coordinator.counters.measures.publication_us.note
-        account, size = caller.account, message.ByteSize()
+        account = caller.account
         await self._received.add(account, size)
         ids: asyncio.Future[list[int]] | None = None
         try:

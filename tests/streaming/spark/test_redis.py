@@ -86,7 +86,9 @@ def test_a_job_reads_streams_and_sends_its_changes_once(tmp_path, spark, redis):
         job.run()
 
 
-@pytest.mark.parametrize("program", ["python_streaming_source_runner", "transform_with_state_driver_worker"])
+@pytest.mark.parametrize(
+    "program", ["python_streaming_source_runner", "transform_with_state_driver_worker"]
+)
 def test_a_query_for_which_python_starts_too_slowly_is_started_again(
     tmp_path, spark, redis, monkeypatch, program
 ):
