@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from identity import setup
 from identity.quotas import Account, Quota
 from server.transport import received_bytes
+from server.transport.parsing import LargeRequest
 from server.transport.received_bytes import ReceivedBytes
 from tests.sdk.conftest import until
 from tests.support.identity import bearer, token
@@ -91,6 +92,41 @@ async def test_little_of_a_stream_is_received_before_it_is_read(tmp_path, monkey
         commits.go_on.set()
     # Of each stream the one that waits, what is ahead of it, and what the client holds.
     assert max(received) <= 2 + 3 + 2, received
+
+
+async def test_one_large_request_of_a_caller_is_parsed_in_a_turn_of_the_loop(tmp_path, monkeypatch):
+    request, turn, turns = [an_object(payload=PAYLOAD)] * 6, 0, []  # 96 KB
+    parsed = LargeRequest.parsed
+
+    def noted(large):
+        turns.append(turn)
+        return parsed(large)
+
+    async def count():
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(LargeRequest, "parsed", noted)
+    async with a_city(tmp_path) as city:
+        counting = asyncio.create_task(count())
+        calls = [city.publishers.Publish(metadata=bearer(token("p", "publisher"))) for _ in range(8)]
+        await asyncio.gather(*(call.write(a_request(0, *request)) for call in calls))
+        responses = [await call.read() for call in calls]
+        counting.cancel()
+    assert all(len(response.ids) == len(request) for response in responses)
+    assert len(turns) == len(set(turns)) == len(calls)
+
+
+async def test_a_large_request_that_breaks_a_bound_is_refused_alone(tmp_path):
+    async with a_city(tmp_path) as city:
+        call = city.publishers.Publish(metadata=bearer(token("p", "publisher")))
+        await call.write(a_request(7, *[an_object()] * 60_000))
+        await call.write(a_request(8, *[an_object(payload=PAYLOAD)] * 6))
+        refusal, response = [await call.read() for _ in range(2)]
+    assert (refusal.sequence, refusal.error.field) == (7, "objects")
+    assert (response.sequence, len(response.ids)) == (8, 6)
 
 
 async def test_the_streams_of_a_publisher_are_bounded(tmp_path, monkeypatch):
