@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,6 +101,7 @@ async def test_one_large_request_of_a_caller_is_parsed_in_a_turn_of_the_loop(tmp
 
     def noted(large):
         turns.append(turn)
+        time.sleep(0.05)  # so that the next requests are received at once
         return parsed(large)
 
     async def count():
