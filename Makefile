@@ -32,7 +32,7 @@ STREAMS ?= 2
 DAMAGES ?= 2000
 SINCE ?=
 INPUTS ?= 1450000
-JOBS ?= 6
+JOBS ?= 4
 MARKS ?=
 DATA ?= messages
 MECHANISM ?=
@@ -143,7 +143,8 @@ bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside hones
 		--json runs/bench/neighbours.json --plot runs/bench/neighbours.png
 
 # Values on the command line take precedence.
-test-quick: MARKS := not (spark or processes or published)
+test: MARKS := not slow
+test-quick: MARKS := not (slow or spark or processes or published)
 test-long: TIMES := 10
 chaos: DEVICES := 200
 chaos: CLUSTER := 1
@@ -168,7 +169,7 @@ damages: $(STAMP)  ## Damage the files of a store in ways that follow its format
 # Kernels are compiled first, on all cores: tests would compile them one after the other.
 COMPILE := $(BIN)/nearcast compile $(foreach n,object subscription clause moving,--$(n)-index all)
 
-test: $(STAMP)  ## Check the import contract, then run all tests (JOBS=6 processes, TIMES=1, MARKS="not spark")
+test: $(STAMP)  ## Check the import contract, then run the tests that are not slow (JOBS=4 processes, TIMES=1, MARKS="not spark")
 	$(BIN)/lint-imports --no-logo
 	$(COMPILE)
 	@# Tests start Java several times. Without an archive of its classes they only take longer.
@@ -180,12 +181,15 @@ test-clients: $(STAMP) $(TYPESCRIPT_STAMP)  ## Build, test and measure the TypeS
 	cd $(TYPESCRIPT) && NEARCAST_PYTHON=$(abspath $(BIN)/python) npm test
 	cd $(TYPESCRIPT) && npm run size
 
-test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=6)
+test-all:  ## Run all tests, the slow ones first, an hour on two cores (JOBS=4 processes, TIMES=1)
+	$(MAKE) test MARKS=
+
+test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=4)
 	$(BIN)/nearcast compile
 	$(PYTEST)
 
 # Lines of kernels count in the second run, which has them as Python.
-coverage: MARKS := not (spark or processes or published)
+coverage: MARKS := not (slow or spark or processes or published)
 coverage: MEASURE := -m coverage run
 coverage: $(STAMP)  ## Measure which lines of the product the quick tests run: runs/coverage, as text and html (JOBS=4)
 	rm -rf runs/coverage
@@ -199,7 +203,7 @@ coverage: $(STAMP)  ## Measure which lines of the product the quick tests run: r
 	@tail -n 1 runs/coverage/report.txt
 
 test-long:  ## Run all tests with ten times the random amounts (TIMES=10)
-	$(MAKE) test TIMES=$(TIMES)
+	$(MAKE) test-all TIMES=$(TIMES)
 
 test-nojit: $(STAMP)  ## Run the kernels' tests as plain Python (KERNEL_TESTS=folders or files, JOBS=0 to debug)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(KERNEL_TESTS)

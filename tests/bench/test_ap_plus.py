@@ -43,6 +43,7 @@ def measure(name, data, roads, parameters):
             return row
 
 
+@pytest.mark.slow
 def test_every_experiment_runs(run_experiments):
     found = run_experiments("ap-plus", settings=SMALL)
     assert set(found) == {f"ap-plus/{one.name}" for one in AP_PLUS.experiments}

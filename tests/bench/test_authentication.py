@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 SMALL = ["devices=8", "objects=500", "seconds=0.3", "rounds=1"]
 
 
+@pytest.mark.slow
 def test_the_experiments(run_experiments):
     found = run_experiments("authentication", settings=SMALL)
     reports, single, batch = found["authentication/cost"]

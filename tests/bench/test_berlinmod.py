@@ -99,6 +99,7 @@ def test_entries_and_first_passages_by_the_definitions(steps, batch, query, chan
         assert sorted(mine.tolist()) == expected(query, stream, circle)
 
 
+@pytest.mark.slow
 def test_the_experiments(run_experiments):
     settings = ["ranges=1,500", "batch=1,500", "events=2000", "audited=10"]
     found = run_experiments("berlinmod", settings=settings)

@@ -12,6 +12,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_devices_of_nodes_that_are_killed_are_exact_again(run_experiments):
     settings = ["devices=16", "objects=1000", "kills=2"]
     variants = ["fleet"]
@@ -22,6 +23,7 @@ def test_devices_of_nodes_that_are_killed_are_exact_again(run_experiments):
     assert row["lists_audited"] == 16
 
 
+@pytest.mark.slow
 def test_devices_of_nodes_that_are_stopped_are_away_for_a_while(run_experiments):
     settings = ["devices=16", "objects=1000", "kills=2"]
     (row,) = run_experiments("cluster/drain", settings=settings, variants=["drain"])["cluster/drain"]
@@ -31,6 +33,7 @@ def test_devices_of_nodes_that_are_stopped_are_away_for_a_while(run_experiments)
     assert row["lists_audited"] == 16
 
 
+@pytest.mark.slow
 def test_the_load_beside_a_single_server(run_experiments):
     settings = ["devices=12", "objects=1000", "seconds=0.3", "rounds=1"]
     (row,) = run_experiments("cluster/load", settings=settings)["cluster/load"]
@@ -43,6 +46,7 @@ def test_the_load_beside_a_single_server(run_experiments):
     assert row["lists_audited"] == 3 * 12
 
 
+@pytest.mark.slow
 def test_a_load_beside_what_is_planned_for_it(run_experiments):
     settings = ["devices=12", "objects=1000", "seconds=1", "rounds=1"]
     (row,) = run_experiments("cluster/plan", settings=settings)["cluster/plan"]

@@ -7,6 +7,7 @@ import pytest
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.slow
 def test_the_load(run_experiments):
     settings = ["devices=20,40", "objects=2000", "seconds=0.3", "rounds=1"]
     rows = run_experiments("gateway/load", settings=settings)["gateway/load"]
@@ -18,6 +19,7 @@ def test_the_load(run_experiments):
         assert row["lists_audited"] == 20
 
 
+@pytest.mark.slow
 def test_a_crowd_is_spread_over_gateways(run_experiments):
     settings = ["devices=50", "objects=2000", "gateways=2"]
     (row,) = run_experiments("gateway/crowd", settings=settings, picture_bytes_min=0)["gateway/crowd"]

@@ -47,6 +47,7 @@ def test_the_experiments(run_experiments):
             assert row["acts_answered"] + row["acts_refused"] <= row["acts_sent"]
 
 
+@pytest.mark.slow
 def test_operators_who_watch_are_measured(run_experiments):
     found = run_experiments("neighbours/operators", settings=[*SMALL, "during_s=3"])
     rows = found["neighbours/operators"]
@@ -57,6 +58,7 @@ def test_operators_who_watch_are_measured(run_experiments):
         assert row["acts_refused"] == row["honest_refused"] == row["servers_ended"] == 0
 
 
+@pytest.mark.slow
 def test_tenants_that_behave_are_measured_beside_one_that_does_not(run_experiments):
     found = run_experiments("neighbours/tenants", settings=["acts=search-keywords", *SMALL])
     rows = found["neighbours/tenants"]
@@ -73,6 +75,7 @@ def test_tenants_that_behave_are_measured_beside_one_that_does_not(run_experimen
         assert row["acts_counts"]["search-keywords"]["sent"] > 0
 
 
+@pytest.mark.slow
 def test_two_servers_are_compared(run_experiments):
     rows = run_experiments("neighbours/versions", settings=["rounds=2", "objects=300"])[
         "neighbours/versions"
@@ -184,6 +187,7 @@ def test_rates_are_those_of_the_tenants_that_behave():
     assert found.least_share == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_messages_that_a_stream_does_not_take_count_as_waiting():
     """A server that reads nothing: the stream is full long before all that is due was written."""
     per_s = 50_000.0

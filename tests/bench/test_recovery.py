@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+import pytest
+
 from bench.recovery import run as recovery
 from bench.recovery.experiments import RecoveryParameters
 from bench.recovery.run import measure
@@ -15,6 +17,7 @@ def quiet(_stage, _done, _total):
     """Nobody is told."""
 
 
+@pytest.mark.slow
 def test_the_experiment(run_experiments):
     found = run_experiments("recovery/sizes", settings=["objects=400,900", "payload_bytes=10"])
     (small, large) = found["recovery/sizes"]
@@ -26,6 +29,7 @@ def test_the_experiment(run_experiments):
         assert row["attached"] == row["subscriptions"]
 
 
+@pytest.mark.slow
 def test_the_audit_notices_missing_objects(monkeypatch, tmp_path):
     """Between the two processes some rows are taken away."""
     in_process = recovery.in_process

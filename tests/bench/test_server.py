@@ -30,6 +30,7 @@ def check_single(row, devices):
     assert len(row["stalled_runs_ms_p99"]) == len(row["reading_runs_ms_p99"]) == 1
 
 
+@pytest.mark.slow
 def test_the_experiments(run_experiments):
     names = ["server/load", "server/storm", "server/metrics"]
     variants = ["shared", "fleet", "storm-fleet", "metrics"]
@@ -67,6 +68,7 @@ def test_the_server_of_another_installation_imports_its_own_packages(monkeypatch
         assert process.address == str(None if is_other else tmp_path)
 
 
+@pytest.mark.slow
 def test_a_soak_reports_whether_memory_is_flat(run_experiments):
     settings = ["devices=12", "soak_s=3", *SMALL]
     (row,) = run_experiments("server/soak", settings=settings)["server/soak"]
@@ -85,6 +87,7 @@ def test_memory_that_grows_is_noticed(leak_mb_per_s, flat):
     assert is_flat(*rise(list(zip(times.tolist(), samples.tolist(), strict=True)))) is flat
 
 
+@pytest.mark.slow
 def test_half_of_the_devices_may_have_boolean_subscriptions(run_experiments):
     settings = ["devices=8", *SMALL]
     found = run_experiments("server/half-boolean", settings=settings, variants=["connections"])

@@ -23,6 +23,7 @@ def measure(name, data, parameters):
     return run.figures()
 
 
+@pytest.mark.slow
 def test_every_experiment_runs(run_experiments):
     found = run_experiments("skype", settings=SMALL, variants=["igpt-cskyband", "igpt-kmax"])
     assert set(found) == {f"skype/{one.name}" for one in SKYPE.experiments}

@@ -37,6 +37,7 @@ def test_a_start_serves_everything_or_names_the_damage():
     assert sum(one.accepted for one in tallies) > count / 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_fsync")
 def test_the_same_seed_makes_the_same_damages():
     first, again = (damages.run(len(KINDS), 3, quiet) for _ in range(2))

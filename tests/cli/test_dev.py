@@ -156,7 +156,7 @@ async def _frames(address, token, condition):
 
 @pytest.mark.processes
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_devices_walk_until_a_signal(started, number):
     run = started("--devices=40", "--objects=100")
     address = run.address()
@@ -191,6 +191,7 @@ async def test_apps_connect_to_the_printed_server_and_gateway(started):
         assert response.headers["Access-Control-Allow-Origin"] == "http://localhost:8000"
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_gateway_without_a_port_is_reported(started):
     first = started("--no-town")

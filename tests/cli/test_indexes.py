@@ -164,7 +164,11 @@ def test_compiling_loads_those_that_were_chosen(tmp_path, arguments, expected):
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("name", "expected"), [("sq-plus-tree", set()), ("igpt", {"published", "published.igpt"})]
+    ("name", "expected"),
+    [
+        ("sq-plus-tree", set()),
+        pytest.param("igpt", {"published", "published.igpt"}, marks=pytest.mark.slow),
+    ],
 )
 def test_the_stream_job_loads_those_that_were_chosen(tmp_path, name, expected):
     loaded = loaded_by(tmp_path, _STREAM_JOB, name)

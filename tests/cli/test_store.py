@@ -110,6 +110,7 @@ def test_help():
         assert command in done.stdout
 
 
+@pytest.mark.slow
 async def test_names_outlive_a_kill_a_backup_and_a_restore(tmp_path):
     store, copy, again = (tmp_path / name for name in ("s.db", "copy.db", "again.db"))
     options = (AREA, f"--port={free_port()}")

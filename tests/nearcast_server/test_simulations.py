@@ -9,6 +9,7 @@ from simulator.errors import SimulationError
 from simulator.parameters import ParameterError
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_city_as_tables(tmp_path):
     stages = []

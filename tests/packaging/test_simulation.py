@@ -33,6 +33,7 @@ def variables(tmp_path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_the_command_simulates(server, variables, tmp_path):
     arguments = ("--out=city", *(f"--{name}={value}" for name, value in SMALL.items()))
     done = server.run("nearcast", "simulate", *arguments, folder=tmp_path, **variables)

@@ -193,6 +193,7 @@ async def test_a_connection_that_is_lost_ends_without_an_error(tmp_path):
         await closed(connection)
 
 
+@pytest.mark.slow
 async def test_the_documented_rights_are_enough_and_a_missing_one_is_reported(tmp_path, files, caplog):
     secret = tmp_path / "password"
     secret.write_text("change-me\n")

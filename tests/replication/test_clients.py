@@ -139,6 +139,7 @@ def watched(found, object_id):
     return wrong
 
 
+@pytest.mark.slow
 async def test_what_a_paused_node_sends_later_reaches_no_device(tmp_path):
     """The best object of all is published meanwhile: no exact result is without it afterwards."""
     async with two_nodes(tmp_path) as (victim, other), AsyncExitStack() as stack:

@@ -133,6 +133,7 @@ async def records_of(logs):
         await log.close()
 
 
+@pytest.mark.slow
 async def test_a_restored_cluster_continues_to_count_when_devices_were_last_seen(tmp_path):
     """One device has no record, as in a cluster that had no retention when it subscribed."""
     numbers, file = range(3), tmp_path / "cluster.db"
@@ -167,6 +168,7 @@ def test_times_in_a_backup(tmp_path):
     assert check(file, lambda *_: None) == []
 
 
+@pytest.mark.slow
 async def test_a_restore_that_has_not_ended_is_not_taken_for_a_log(tmp_path):
     with log_servers(tmp_path / "log", 1) as logs:
         async with node(logs, tmp_path / "a.db") as a:
@@ -190,6 +192,7 @@ async def test_a_restore_that_has_not_ended_is_not_taken_for_a_log(tmp_path):
             await Server(settings_of(logs, tmp_path / "b.db")).start()
 
 
+@pytest.mark.slow
 async def test_what_is_no_backup_of_a_cluster_is_refused(tmp_path):
     with log_servers(tmp_path / "log", 1) as logs:
         async with node(logs, tmp_path / "a.db", log_stream="other") as a:

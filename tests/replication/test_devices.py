@@ -294,6 +294,7 @@ async def test_devices_of_a_node_that_is_killed_are_served_by_another(tmp_path):
                 await victim.kill()
 
 
+@pytest.mark.slow
 async def test_a_node_that_was_paused_learns_that_its_devices_are_elsewhere(tmp_path):
     """It is stopped for longer than its lease; what it then writes for its devices is refused."""
     with log_servers(tmp_path / "log", 1) as logs:
@@ -317,6 +318,7 @@ async def test_a_node_that_was_paused_learns_that_its_devices_are_elsewhere(tmp_
                 await victim.kill()
 
 
+@pytest.mark.slow
 async def test_a_node_without_log_gives_its_devices_up_until_the_log_is_back(tmp_path):
     with log_servers(tmp_path / "log", 1) as (log,):
         async with node([log], tmp_path / "a.db") as only:
@@ -467,6 +469,7 @@ async def test_a_device_that_comes_back_to_a_node_without_lease_resumes(tmp_path
             await door.stop()
 
 
+@pytest.mark.slow
 async def test_a_node_without_lease_does_not_speak_for_devices_that_another_may_serve(
     tmp_path, monkeypatch
 ):
@@ -514,6 +517,7 @@ async def checked(server):
     await until(lambda: not loop.waiting_count)
 
 
+@pytest.mark.slow
 async def test_a_device_that_never_returns_is_forgotten_though_its_slot_has_moved(tmp_path):
     """It is neither forgotten too early, nor does its retention start again at another node."""
     with log_servers(tmp_path / "log", 1) as logs:
@@ -580,6 +584,7 @@ async def require_kept(*nodes):
             ]
 
 
+@pytest.mark.slow
 async def test_slots_that_are_taken_while_they_are_dropped_have_their_subscriptions(tmp_path):
     """What a node has restored is not removed by what it had to do for the slot before."""
     numbers = range(COUNT)

@@ -103,6 +103,7 @@ async def require(caller, offers, published):
     )
 
 
+@pytest.mark.slow
 async def test_nothing_is_lost_when_a_node_or_everything_is_killed(tmp_path):
     machine = Machine(tmp_path / "city")
     await machine.start("--create")
@@ -136,6 +137,7 @@ async def test_nothing_is_lost_when_a_node_or_everything_is_killed(tmp_path):
         await machine.signal(signal.SIGKILL)
 
 
+@pytest.mark.slow
 async def test_one_of_the_processes_has_source_and_sink_and_another_one_when_it_is_killed(tmp_path):
     writer = Writer(tmp_path / "in")
     machine = Machine(tmp_path / "city")

@@ -157,6 +157,7 @@ async def shown(server, count):
                 return {line[0]: line[-1] for line in lines}
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 async def test_one_node_writes_and_another_one_goes_on_when_it_stops(tmp_path):
     folder = tmp_path / "out"
@@ -217,6 +218,7 @@ async def test_the_node_that_writes_is_killed_while_objects_are_published(tmp_pa
             await victim.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 async def test_a_node_that_joins_by_a_copy_and_a_restored_cluster_have_what_waits(tmp_path):
     """A file is in the place of the folder, so that nothing can be written."""
@@ -252,6 +254,7 @@ async def test_a_node_that_joins_by_a_copy_and_a_restored_cluster_have_what_wait
             await until_written(restored, again, published(ids))
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 async def test_a_sink_is_kept_for_while_no_node_has_it_until_it_is_ended(tmp_path):
     folder = tmp_path / "out"
@@ -279,6 +282,7 @@ async def test_a_sink_is_kept_for_while_no_node_has_it_until_it_is_ended(tmp_pat
             assert pq.read_table(path)["object_id"].to_pylist()[-1] == ids[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 async def test_no_change_is_kept_while_a_node_does_not_know_such_entries(tmp_path):
     folder = tmp_path / "out"

@@ -267,6 +267,7 @@ def port_after(port):
             return found
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 async def test_one_node_reads_and_another_one_goes_on_when_it_stops(tmp_path):
     writer = Writer(tmp_path / "in")
@@ -346,6 +347,7 @@ async def test_rows_that_are_larger_than_a_message_of_the_log_arrive_together(tm
                 await digest_of(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 async def test_a_node_that_joins_by_a_copy_and_a_restored_cluster_have_the_cursor(tmp_path):
     """One object was retracted since: it would come back if its row was read again."""
@@ -381,6 +383,7 @@ async def goes_on(server, writer):
     assert numbers_of(server) == [0, *range(2, writer.count)]
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 async def test_no_row_is_read_while_a_node_does_not_know_such_entries(tmp_path):
     writer = Writer(tmp_path / "in")

@@ -134,6 +134,7 @@ async def test_a_node_claims_the_windows_of_slots_that_it_takes(tmp_path):
                 await until(lambda: claimed_by(b) == {10, 11, 12})
 
 
+@pytest.mark.slow
 async def test_each_node_has_its_own_bound_while_a_node_does_not_know_such_entries(tmp_path):
     with log_servers(tmp_path / "log", 1) as logs:
         older = NodeProcess(logs, tmp_path / "older.db", ("tests.replication.later_version", "1"))

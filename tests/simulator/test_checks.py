@@ -163,6 +163,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_every_subscription_that_a_server_would_refuse_is_found(folder, spark):
     def change(table):
         taken = set()
@@ -177,6 +178,7 @@ def test_every_subscription_that_a_server_would_refuse_is_found(folder, spark):
     assert broken(folder, spark) == {"subscriptions: a server accepts them": len(REFUSED)}
 
 
+@pytest.mark.slow
 def test_rows_that_are_gone_are_missed(folder, spark):
     mark = folder / "stages" / "objects.json"
     mark.write_text(json.dumps(json.loads(mark.read_text()) | {"rows": 1}))
@@ -187,6 +189,7 @@ def test_rows_that_are_gone_are_missed(folder, spark):
     }
 
 
+@pytest.mark.slow
 def test_a_turn_that_is_not_allowed_is_found(folder, simulation, spark):
     """Every turn that somebody makes within one step is forbidden afterwards."""
     table = simulation.trajectories.sort_by([("device_id", "ascending"), ("tick", "ascending")])

@@ -166,6 +166,7 @@ def seconds_of_stages(folder):
     return {path.stem: path.stat().st_mtime_ns for path in (folder / "stages").glob("*.json")}
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_where_it_ended(simulation, spark, tmp_path):
     simulate(SMALL, tmp_path, spark=spark, partitions=3)
     before = seconds_of_stages(tmp_path)
@@ -182,6 +183,7 @@ def test_a_run_is_resumed_where_it_ended(simulation, spark, tmp_path):
     assert {name for name in last if last[name] != after[name]} == {"objects", "subscriptions", "idf"}
 
 
+@pytest.mark.slow
 def test_partitions_change_nothing(spark):
     """1, 7 and 64 of them, two passes for load, with weather."""
     parameters = SMALL.changed(
@@ -204,6 +206,7 @@ def test_partitions_change_nothing(spark):
     assert found[2] == found[0]
 
 
+@pytest.mark.slow
 def test_slices_change_nothing(simulation, spark, tmp_path):
     parameters = SMALL.changed(slice_ticks=7, load_slot_s=60.0, vehicles_per_device=0.0)
     other = simulate(parameters, tmp_path, spark=spark, partitions=2)

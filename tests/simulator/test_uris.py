@@ -53,6 +53,7 @@ def test_a_simulation_may_lie_on_another_file_system(simulation, view, tmp_path,
     }
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_where_it_ended(view, tmp_path, spark):
     where, folder = f"{view}/city", tmp_path / "city"
     simulate(SMALL, where, spark=spark)
@@ -82,6 +83,7 @@ def test_a_run_is_resumed_where_it_ended(view, tmp_path, spark):
         load(root_of(where, spark))
 
 
+@pytest.mark.slow
 def test_traces_may_become_one_there(view, tmp_path, spark):
     path = write_csv(tmp_path / "taxis.csv", [("a", *point) for point in walk(60)])
     found = simulate_traces([path], TraceParameters(), f"{view}/taxis", spark=spark, partitions=2)
@@ -89,6 +91,7 @@ def test_traces_may_become_one_there(view, tmp_path, spark):
     assert (tmp_path / "taxis" / "points").is_dir()
 
 
+@pytest.mark.slow
 def test_commands_that_read_one(simulation, view, tmp_path, spark, monkeypatch):
     monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
     (tmp_path / "city").symlink_to(simulation.path)
@@ -116,6 +119,7 @@ def test_a_file_system_that_is_not_there_is_named(spark):
         simulate(SMALL, "nofs://there/x", spark=spark)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_from_a_simulation_to_results_without_a_path(tmp_path):
     """Commands and executors are processes of their own, whose Spark knows the view by a setting."""

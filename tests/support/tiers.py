@@ -1,7 +1,8 @@
 """What tests need and cost, as markers: so that `make test-quick` can leave out what takes long.
 
 A test has the markers of its folder and of the fixtures that it uses. One that starts a process by
-itself says so with `pytest.mark.processes`: without the marker it fails.
+itself says so with `pytest.mark.processes`: without the marker it fails. One that takes more than some
+ten seconds of processor time is marked with `pytest.mark.slow`, unless it is the only one of its kind.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FOLDERS = {
 """And what is below them."""
 
 _LEAVES_OUT = re.compile(r"not (?:(\w+)|\((\w+(?: or \w+)*)\))")
-_ORDER = ("spark", "processes", "published")
+_ORDER = ("slow", "spark", "processes", "published")
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork"}
 _COMPILES = "safe_region.jit.worker"
 """Is in the command of processes that compile kernels, when these are missing: no test asks for them."""

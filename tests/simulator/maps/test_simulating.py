@@ -55,6 +55,7 @@ def test_a_replacement_has_other_keywords(simulation):
     assert all(first != second for first, second in replaced)
 
 
+@pytest.mark.slow
 def test_the_same_map_and_seed_give_the_same_rows(simulation, parameters, spark, tmp_path):
     again = simulate(parameters, tmp_path, spark=spark, partitions=5)
     for name in schemas.TABLES:

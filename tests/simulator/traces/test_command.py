@@ -88,6 +88,7 @@ def shared(monkeypatch, spark):
     monkeypatch.setattr("simulator.session.simulator_session", lambda *_: nullcontext(spark))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 def test_unused_columns_and_dropped_points_are_named(tmp_path):
     path = write_parquet(tmp_path / "ais.parquet", ("ship", "traj", "time", "lon", "lat"), AIS)
@@ -98,6 +99,7 @@ def test_unused_columns_and_dropped_points_are_named(tmp_path):
     assert dropped.startswith("warning: only 20 of 60 points were kept; 40 were dropped as 'duplicate'.")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 def test_columns_of_parquet_can_be_given_other_names(tmp_path):
     path = write_parquet(tmp_path / "ais.parquet", ("ship", "traj", "time", "lon", "lat"), AIS)
@@ -145,6 +147,7 @@ def test_files_with_the_same_columns_are_warned_of_once(tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared")
 def test_the_arrivals_of_many_years_are_refused_with_figures(tmp_path):
     rows = [(1, *point) for point in walk(5)] + [(2, *point) for point in walk(5, begin_s=450_000_000)]

@@ -152,6 +152,7 @@ def stages_of(spark, folder, partitions, **parameters):
     ]
 
 
+@pytest.mark.slow
 def test_the_same_rows_whatever_the_tasks(spark, run):
     folder, found = run
     first, *others = (stages_of(spark, folder, partitions) for partitions in (1, 7, 64))

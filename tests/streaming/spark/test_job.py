@@ -124,6 +124,7 @@ def test_results_are_the_definitions_after_every_batch_of_a_restarted_job(tmp_pa
     assert found.lists > 10
 
 
+@pytest.mark.slow
 def test_a_batch_that_was_not_noted_is_not_there_twice(tmp_path, spark):
     """Spark forgets that the last batch was done, as when it is killed: the engines are ahead of it."""
     job = Job(tmp_path, spark, TIME, mechanism="location", partitions=3)
@@ -177,6 +178,7 @@ def test_an_audit_sees_another_score(tmp_path, spark):
     assert found.mismatches
 
 
+@pytest.mark.slow
 def test_replicas_and_owners_have_the_same_messages_while_files_keep_coming(tmp_path, spark):
     """A feed that was read twice would be listed twice, and files come in between."""
     job = Job(tmp_path, spark, partitions=2, mechanism="keyword")
@@ -299,6 +301,7 @@ def test_an_audit_reads_json_that_has_no_row_or_other_types_as_the_job_does(tmp_
     assert audit(job.parameters.checkpoint, job.parameters.out, spark, 10) == (2, [])
 
 
+@pytest.mark.slow
 def test_an_audit_of_a_running_job_compares_results_of_one_batch(tmp_path, spark, monkeypatch):
     job = Job(tmp_path, spark)
     job.add(1)
@@ -325,6 +328,7 @@ def test_a_job_resumes_with_its_settings_or_names_the_difference(tmp_path, spark
         job.run(job.parameters.changed(idf=None))
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_repeated_refuses_the_rows_that_it_refused_before(tmp_path, spark):
     """They are compared with the time of the batch, which is its first start."""
     job = Job(tmp_path, spark, partitions=1)
@@ -351,6 +355,7 @@ def test_a_batch_that_is_repeated_refuses_the_rows_that_it_refused_before(tmp_pa
     assert audit(job.parameters.checkpoint, job.parameters.out, spark, 100).mismatches == []
 
 
+@pytest.mark.slow
 def test_a_plan_of_an_earlier_version_has_the_bound_of_times(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=1)
     job.run()

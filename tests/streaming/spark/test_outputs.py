@@ -20,6 +20,7 @@ def unbind(folder):
         path.unlink()
 
 
+@pytest.mark.slow
 def test_an_output_of_another_job_is_refused(tmp_path, spark):
     job = Job(tmp_path, spark, partitions=1)
     out, checkpoint = job.parameters.out, job.parameters.checkpoint

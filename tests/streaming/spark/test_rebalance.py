@@ -54,6 +54,7 @@ def test_a_job_resumes_with_other_partitions_and_another_index(tmp_path, spark):
     assert audit(parameters.checkpoint, parameters.out, spark, 100).mismatches == []
 
 
+@pytest.mark.slow
 def test_so_does_one_with_replicas(tmp_path, spark):
     job = Job(tmp_path, spark, TIME, mechanism="keyword", partitions=2)
     job.add(1)
@@ -85,6 +86,7 @@ def test_a_change_that_a_rebalancing_cannot_make_is_refused(tmp_path, spark):
         start(job.parameters.changed(partitions=3), spark)
 
 
+@pytest.mark.slow
 def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, monkeypatch):
     job = Job(tmp_path, spark, partitions=2)
     job.add(1)
@@ -116,6 +118,7 @@ def test_a_rebalancing_that_was_interrupted_is_gone_on_with(tmp_path, spark, mon
     job.require_exact(complete(wanted.out)[-1], 1)
 
 
+@pytest.mark.slow
 def test_a_rebalancing_takes_the_job_over_and_ends_if_another_driver_does(tmp_path, spark, monkeypatch):
     job = Job(tmp_path, spark, partitions=2)
     job.add(1)
@@ -141,6 +144,7 @@ def test_a_rebalancing_takes_the_job_over_and_ends_if_another_driver_does(tmp_pa
     assert last_of(checkpoint / "spark" / "commits") == 0  # Spark has not redistributed its state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "after"), [("hashing", "location"), ("keyword", "prefix")])
 def test_a_job_without_subscriptions_or_messages_is_rebalanced(tmp_path, spark, mechanism, after):
     job = Job(tmp_path, spark, mechanism=mechanism, partitions=2)
@@ -161,6 +165,7 @@ def test_a_job_without_subscriptions_or_messages_is_rebalanced(tmp_path, spark, 
     job.require_exact(complete(job.parameters.out)[-1], 1)
 
 
+@pytest.mark.slow
 def test_the_memory_of_the_run_before_is_released_though_the_rebalancing_was_killed(
     tmp_path, spark, monkeypatch
 ):
@@ -200,6 +205,7 @@ def test_a_checkpoint_that_has_lost_its_plan_is_refused(tmp_path, spark):
             run(job.parameters, spark)
 
 
+@pytest.mark.slow
 def test_a_batch_that_was_started_during_a_rebalancing_is_completed_first(tmp_path, spark, monkeypatch):
     job = Job(tmp_path, spark, partitions=2)
     job.add(2)

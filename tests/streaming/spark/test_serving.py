@@ -65,6 +65,7 @@ class Served:
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_job_rebalances_on_request_and_reports_it(tmp_path, spark):
     job = Job(tmp_path, spark, mechanism="location", partitions=2)
     checkpoint = Stored(spark, job.parameters.checkpoint)

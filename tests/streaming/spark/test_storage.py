@@ -27,7 +27,7 @@ from tests.streaming.spark.test_job import COUNT, Job
 from tests.support.stream_results import complete, read_files
 
 
-@pytest.mark.parametrize("mechanism", ["hashing", "prefix"])
+@pytest.mark.parametrize("mechanism", ["hashing", pytest.param("prefix", marks=pytest.mark.slow)])
 def test_all_folders_of_a_job_may_lie_on_another_file_system(mechanism, view, tmp_path, spark):
     job = Job(tmp_path, spark, COUNT, mechanism=mechanism, partitions=2)
     folders = {name: f"{view}/{name}" for name in ("messages", "subscriptions", "out", "checkpoint")}
@@ -100,6 +100,7 @@ def test_a_driver_that_was_taken_over_writes_nothing_that_counts(tmp_path, spark
         first.require()
 
 
+@pytest.mark.slow
 def test_a_job_with_a_claimed_checkpoint_ends_at_its_next_batch(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(1)
@@ -120,6 +121,7 @@ def test_a_job_with_a_claimed_checkpoint_ends_at_its_next_batch(tmp_path, spark)
         job.require_exact(batch, file)
 
 
+@pytest.mark.slow
 def test_results_are_the_same_from_a_snapshot(tmp_path, spark):
     job = Job(tmp_path, spark)
     job.add(2)
@@ -140,6 +142,7 @@ def test_results_are_the_same_from_a_snapshot(tmp_path, spark):
     assert audit(job.parameters.checkpoint, job.parameters.out, spark, 100).mismatches == []
 
 
+@pytest.mark.slow
 def test_lists_reads_the_manifests_of_later_batches_only(tmp_path, spark, monkeypatch):
     job, read = Job(tmp_path, spark), []
 
@@ -165,6 +168,7 @@ def test_lists_reads_the_manifests_of_later_batches_only(tmp_path, spark, monkey
             lists(job.parameters.out, spark, number)
 
 
+@pytest.mark.slow
 def test_manifests_and_refused_rows_are_removed_with_the_changes_and_the_job_resumes(tmp_path, spark):
     job = Job(tmp_path, spark, mechanism="prefix", partitions=2)
     for number in range(4):
@@ -193,6 +197,7 @@ def test_manifests_and_refused_rows_are_removed_with_the_changes_and_the_job_res
     job.require_exact(complete(out)[-1], 4)
 
 
+@pytest.mark.slow
 def test_changes_that_are_removed_while_they_are_listed_are_an_error(tmp_path, spark, monkeypatch):
     job = Job(tmp_path, spark)
     job.add(2)
@@ -301,6 +306,7 @@ def feed_rows(job, number):
     return subscriptions, messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "total"), [("hashing", "apply_us"), ("keyword", "match_us")])
 def test_manifests_have_the_work_of_partitions_or_of_their_replicas(tmp_path, spark, mechanism, total):
     job = Job(tmp_path, spark, mechanism=mechanism, partitions=3)
