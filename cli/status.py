@@ -60,7 +60,9 @@ def _table(found: ServerStatus, *, everything: bool) -> str:
         shares = {_name(one): round(100.0 * one.time_share, 2) for one in found.callers}
         parts.append(("busiest callers of the last seconds, % of the server's time", shares))
     width = max(len(name) for _, part in parts for name in part)
-    lines = [f"{found.state.name}, server time {status_time_text(found)}"]
+    missing = found.gauges.get("kernels_missing", 0)
+    state = f"{found.state.name}, {missing:,} kernels to compile" if missing else found.state.name
+    lines = [f"{state}, server time {status_time_text(found)}"]
     for title, part in parts:
         lines += ["", title]
         lines += [f"  {name:<{width}}  {value:>16,.10g}" for name, value in part.items()]

@@ -37,7 +37,15 @@ class Feed(Enum):
 
 
 _TIMES = ("first_hello_ms", "last_snapshot_ms")
-_PRESENT = ("devices", "bridge_failing", "sink_waiting", "kernels_compiled", "measures", "serving_ms")
+_PRESENT = (
+    "devices",
+    "bridge_failing",
+    "sink_waiting",
+    "kernels_compiled",
+    "kernels_missing",
+    "measures",
+    "serving_ms",
+)
 """Gauges of the present state."""
 
 
@@ -93,6 +101,8 @@ class Counters:
     """Changes that wait to be written to the sink."""
     kernels_compiled: int = 0
     """Kernels that had to be compiled before the server could serve."""
+    kernels_missing: int = 0
+    """Kernels that are still to be compiled before the server can serve."""
     serving_ms: int = 0
     """The time at which serving started, on the steady clock, as the two below."""
     first_hello_ms: int = 0

@@ -213,8 +213,14 @@ class Server:
 
     def _warm_up(self) -> None:
         options = self.coordinator.matching.engine.options
-        count = ready_kernels(self._frame, options, self._on_compiling, warm_up_walk)
-        self.coordinator.counters.kernels_compiled = count
+        counters = self.coordinator.counters
+
+        def report(done: int, total: int) -> None:
+            counters.kernels_missing = total - done
+            self._on_compiling(done, total)
+
+        counters.kernels_compiled = ready_kernels(self._frame, options, report, warm_up_walk)
+        counters.kernels_missing = 0
 
     def _recover(self) -> Mapping[str, str]:
         """Recover; return the offsets up to which the source was read."""

@@ -82,6 +82,7 @@ GAUGES = {
     "memory_bytes": Metric("Size of the engine's arrays.", "part"),
     "store_bytes": Metric("Size of the store on disk.", "file"),
     "kernels_compiled": Metric("Kernels that had to be compiled before the server could serve."),
+    "kernels_missing": Metric("Kernels still to be compiled before the server can serve."),
     "kernels_compiled_late": Metric(
         "Kernels compiled since the server started to serve; each blocked the event loop."
     ),

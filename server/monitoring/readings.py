@@ -130,6 +130,7 @@ class Readings:
             "store_bytes.DATABASE": _size_bytes(self._files[0]),
             "store_bytes.LOG": _size_bytes(self._files[1]),
             "kernels_compiled": coordinator.counters.kernels_compiled,
+            "kernels_missing": coordinator.counters.kernels_missing,
             "kernels_compiled_late": Kernel.compiled_count,
             **coordinator.counters.times(),
             **self._cluster_gauges(),

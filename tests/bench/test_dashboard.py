@@ -16,7 +16,7 @@ from tests.wire.conftest import settings
 
 QUERIES = [target["expr"] for panel in panels.panels() for target in panel["targets"]]
 NOT_SHOWN = {"idf_generation", "idf_coming_into_force", "first_hello_ms", "last_snapshot_ms", "streams"}
-NOT_SHOWN |= {"subscriptions", "kernels_compiled", "source_refused"}
+NOT_SHOWN |= {"subscriptions", "kernels_compiled", "kernels_missing", "source_refused"}
 NOT_SHOWN |= {"devices_forgotten", "devices_deleted", "source_unreadable"}
 NOT_SHOWN |= {"bridge_failures", "bridge_failing"}
 NOT_SHOWN |= {"requests_unparsable", "deltas_queued", "cluster_rules"}

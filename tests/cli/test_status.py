@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
 import subprocess
+import threading
 
 import pytest
 
 import nearcast
+import server.main
 from cli.status import _table
 from nearcast import CallerUsage, GeoObject, ServerState, ServerStatus, TopK
+from server.settings import ServerSettings
 from tests.cli.test_serve import AREA, COMMAND, ROOT, Process
+from tests.sdk.conftest import until
 
 pytestmark = pytest.mark.processes
 
@@ -109,3 +114,34 @@ def test_no_server_of_a_cluster():
     first, second = done.stderr.splitlines()
     assert first.startswith("localhost:1 does not respond: the server cannot be reached")
     assert second.startswith("Error: the server cannot be reached: UNAVAILABLE")
+
+
+async def test_kernels_that_are_still_to_be_compiled_are_shown(tmp_path, monkeypatch):
+    go_on = threading.Event()
+
+    def compiling(_frame, _options, report, _run):
+        for done in (0, 3):
+            report(done, 10)
+        go_on.wait(60)
+        report(10, 10)
+        return 10
+
+    monkeypatch.setattr(server.main, "ready_kernels", compiling)
+    reported = []
+    settings = ServerSettings(area=(14.0, 35.0, 15.0, 36.0), store=str(tmp_path / "s.db"), port=0)
+    one = server.main.Server(settings, on_compiling=lambda *numbers: reported.append(numbers))
+    starting = asyncio.create_task(one.start())
+    try:
+        await until(lambda: reported == [(0, 10), (3, 10)])
+        target = f"--server=127.0.0.1:{one.port}"
+        shown = await asyncio.to_thread(status, target)
+    finally:
+        go_on.set()
+        await starting
+    try:
+        after = await asyncio.to_thread(status, target)
+    finally:
+        await one.stop()
+    assert shown.returncode == 1
+    assert shown.stdout.startswith("RECOVERING, 7 kernels to compile, server time not known yet")
+    assert after.stdout.startswith("SERVING, server time ")
