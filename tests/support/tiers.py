@@ -2,7 +2,8 @@
 
 A test has the markers of its folder and of the fixtures that it uses. One that starts a process by
 itself says so with `pytest.mark.processes`: without the marker it fails. One that takes more than some
-ten seconds of processor time is marked with `pytest.mark.slow`, unless it is the only one of its kind.
+ten seconds of processor time is marked with `pytest.mark.slow`, unless `make test` should have it all the
+same; docs/testing.md lists what `make test` then lacks.
 """
 
 from __future__ import annotations
