@@ -10,8 +10,9 @@ objects, are divided: in between, commands of other devices are executed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
@@ -87,8 +88,16 @@ class Batcher:
         self._queue = queue
         self._on_taken = on_taken
         self._kernels = ThreadPoolExecutor(1, thread_name_prefix="kernels")
-        self.holds_queries = False
-        """Whether searches and inspections wait: they would find objects that have expired."""
+        self._holds_queries = False
+
+    @contextlib.contextmanager
+    def held_queries(self) -> Iterator[None]:
+        """Let searches and inspections wait, which would find the half of a change."""
+        self._holds_queries = True
+        try:
+            yield
+        finally:
+            self._holds_queries = False
 
     async def run(self) -> None:
         """Execute waiting and arriving commands, until commands of the durable lane get their turn.
@@ -181,11 +190,11 @@ class Batcher:
         the maximum.
         """
         is_ready = None
-        if under_way or self.holds_queries:
+        if under_way or self._holds_queries:
             busy: Collection[str] = under_way or ()
 
             def is_ready(entry: Entry) -> bool:
-                if self.holds_queries and isinstance(entry.command, QUERIES):
+                if self._holds_queries and isinstance(entry.command, QUERIES):
                     return False
                 return entry.cost_us <= cost_max_us and _ordered_id(entry) not in busy
 

@@ -382,10 +382,9 @@ class CommandLoop:
     async def _advance(self, now_ms: int) -> None:
         """Set the time. Between slices of expired objects, commands of devices are executed."""
         slice_timer = SliceTimer(self.coordinator.counters.measures.slice_us)
-        while self.coordinator.advance_some(now_ms, _EXPIRED_MAX):
-            self.batcher.holds_queries = True
-            await self._let_others_go_on(slice_timer)
-        self.batcher.holds_queries = False
+        with self.batcher.held_queries():
+            while self.coordinator.advance_some(now_ms, _EXPIRED_MAX):
+                await self._let_others_go_on(slice_timer)
         slice_timer.pause()
 
     async def _read_on(self) -> None:
@@ -422,7 +421,10 @@ class CommandLoop:
                 pairs = zip(decisions, kept, strict=True)
                 self._planner.give_back([plan for plan, one in pairs if one is not plan])
                 decisions = kept
-        await self._apply(entries, decisions, slice_timer)
+        slice_timer.resume()
+        with self.batcher.held_queries():
+            await self._apply(entries, decisions, slice_timer)
+        slice_timer.pause()
         factor = self._costs.factor_of([entry.command for entry in entries])
         self.charges.carried_out(entries, slice_timer.total_us, factor, self._commit_us * len(mutations))
         self._queue.done(entries)
@@ -441,9 +443,9 @@ class CommandLoop:
 
         Plans of a batch do not touch the same data, so all publications are applied together, before
         anything is evaluated. A plan that touches everything is the last of its batch, and is applied
-        after the others.
+        after the others. Searches that come between two slices wait: they would find a part of a
+        publication, or a publication without a retraction that was accepted before it.
         """
-        slice_timer.resume()
         decided = list(zip(entries, decisions, strict=True))
         if self.traces is not None:
             for entry, plan in decided:
@@ -462,7 +464,6 @@ class CommandLoop:
             if number or publications:
                 await self._let_others_go_on(slice_timer)
             self._carry_out(some)
-        slice_timer.pause()
 
     def _carry_out(self, decided: Sequence[tuple[Entry, Decision]]) -> None:
         """Apply plans, then accept commands that need no disk; evaluate both together, and respond.

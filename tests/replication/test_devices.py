@@ -21,7 +21,8 @@ from nearcast import (
     TopK,
     UnavailableError,
 )
-from server.replication import slot_keeper
+from safe_region.steady_clock import steady_clock_s
+from server.replication import own_lease, slot_keeper
 from tests.chaos.cluster.links import Link
 from tests.replication.conftest import log_servers
 from tests.replication.test_nodes import (
@@ -382,6 +383,19 @@ def keep_slots(monkeypatch):
     monkeypatch.setattr(slot_keeper, "LEASE_S", 3_600.0)
 
 
+async def until_lagging(logs, found):
+    """End the leader of the log; wait until all devices lag and will not be exact without a new one.
+
+    A renewal of the lease that was sent before may be read late, and ends a lag that has just begun.
+    """
+    for log in logs[1:]:
+        log.kill()
+    end_s = steady_clock_s() + own_lease.LEASE_S
+    await until(lambda: all(one.is_lagging for one in found) and steady_clock_s() > end_s)
+    for one in found:
+        one.states.clear()
+
+
 async def test_devices_lag_while_the_log_has_no_leader(tmp_path, monkeypatch):
     """They are answered from what is applied; when the log is back in time, they are exact again."""
     keep_slots(monkeypatch)
@@ -391,11 +405,8 @@ async def test_devices_lag_while_the_log_has_no_leader(tmp_path, monkeypatch):
             await publish(caller, 200)
             async with observed(caller, 6) as found:
                 await all_exact({number: one.offers for number, one in enumerate(found)}, only)
-                for log in logs[1:]:
-                    log.kill()
-                await until(lambda: all(one.is_lagging for one in found))
+                await until_lagging(logs, found)
                 for one in found:
-                    one.states.clear()
                     await one.device.move(lon=14.7, lat=35.7)
                     expected = best(only, 14.7, 35.7, one.offers.spec)
                     await until(
@@ -453,10 +464,7 @@ async def test_a_device_that_comes_back_to_a_node_without_lease_resumes(tmp_path
                 observed(caller, 1) as (one,),
             ):
                 await until(lambda: one.offers.state is SubscriptionState.EXACT)
-                for log in logs[1:]:
-                    log.kill()
-                await until(lambda: one.is_lagging)
-                one.states.clear()
+                await until_lagging(logs, [one])
                 door.cut()
                 await until(lambda: one.has_been_offline and one.is_lagging)
                 attaching = asyncio.create_task(newcomer.attach("d1", lon=14.5, lat=35.5))

@@ -455,6 +455,31 @@ async def test_a_search_does_not_wait_for_the_commits_of_others(held):
     assert [one.item.object_id for one in found] == [*held.ids, news]
 
 
+@pytest.mark.parametrize(
+    "requests",
+    [[c.Publish((an_object(), an_object(), an_object()))], [c.Publish((an_object(),)), c.Retract((1,))]],
+    ids=["objects of a request", "requests of a batch"],
+)
+async def test_a_search_finds_all_or_nothing_of_a_batch(command_loop, monkeypatch, requests):
+    """Others have turns while a batch is carried out; a search among them waits for the rest of it."""
+    monkeypatch.setattr("server.runtime.command_loop._SLICE_US", 1.0)
+    coordinator, searching = command_loop.coordinator, []
+    publish = coordinator.publish
+    before = await command_loop.execute(c.Publish((an_object(), an_object())))
+
+    def publish_and_search(created, replaced):
+        publish(created, replaced)
+        search = c.Search(TopK(("sushi",), 9, 0.5), 14.5, 35.5)
+        searching.append(asyncio.create_task(command_loop.execute(search)))
+
+    monkeypatch.setattr(coordinator, "publish", publish_and_search)
+    await asyncio.gather(*(command_loop.execute(one) for one in requests))
+    after = list(coordinator.matching.objects)
+    assert before != after
+    for ranked, _ in await asyncio.gather(*searching):
+        assert [one.item.object_id for one in ranked] == after
+
+
 async def test_others_have_a_turn_while_many_commands_wait(command_loop, monkeypatch):
     monkeypatch.setattr("server.runtime.batcher._CHUNK_US", 100.0)
     turns = []

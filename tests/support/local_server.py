@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from engine import EngineOptions
@@ -135,6 +135,8 @@ class LocalServer:
         self.commit_hold = Hold()
         self.retrieval_hold = Hold()
         self.store = WatchedStore(frame, self.commit_hold)
+        self.on_published: Callable[[], None] = lambda: None
+        """Called in the middle of a batch, when objects of it are in the results already."""
         self.real_ms = 0
         """Real time: a device that is asked where it is has so long to answer."""
         self._seen: Counter[str] = Counter()
@@ -333,7 +335,9 @@ class LocalServer:
             self._seen["batches of objects"] += 1
             number = self._seen["batches of objects"]
             self._matching_of.update({item.object_id: number for item in objects})
-            return publish(objects, *more)
+            deltas = publish(objects, *more)
+            self.on_published()
+            return deltas
 
         def watched_evaluate(batch, retrieved=None):
             self._seen["reports answered during a commit"] += len(batch) * self.store.is_committing

@@ -105,6 +105,15 @@ def _grown(
     return oracle.OracleExtent(where.width_m + 2.0 * by_m, where.height_m + 2.0 * by_m)
 
 
+def _search(chance: random.Random, draws: Draws) -> c.Search:
+    """Return a search at any place."""
+    window = chance.choice((m.NO_WINDOW, m.Window(duration_ms=4), m.Window(count=7)))
+    scale_m = draws.distance_scale_m() or 0.0
+    words, k = draws.words(4), chance.randint(1, 9)
+    spec = m.TopK(words, k, 0.5, window=window, distance_scale_m=scale_m)
+    return c.Search(spec, *draws.position())
+
+
 class World:
     """Everything, driven step by step from one seed. Made in a running event loop; `stop` ends it.
 
@@ -140,6 +149,10 @@ class World:
         self.server = LocalServer(PLANE, limits, options, lease_ms)
         self.model = Model(PLANE)
         self.publishers: list[Source[c.Command]] = [Source(self._submit), Source(self._submit)]
+        self.searcher: Source[c.Command] = Source(self._submit)
+        self._searcher_random = random.Random(seed)
+        self._searcher_draws = Draws(self._searcher_random, is_line=is_line)
+        self.server.on_published = self._search_in_between
         self.links: list[Link] = []
         self.seen: Counter[str] = Counter()
         """What has been compared, and how often what depends on time and threads has happened."""
@@ -159,7 +172,7 @@ class World:
 
     async def crash(self, *, is_durable: bool) -> None:
         """Kill the server and start it again. A commit that is held up has been written, or has not."""
-        for source in self.publishers:
+        for source in (*self.publishers, self.searcher):
             source.close()
         await self.server.kill(is_durable=is_durable)
         for link in self.links:
@@ -331,11 +344,14 @@ class World:
         self.publishers[0].unread.append(c.AdvanceClock(self._asked_ms))
 
     def search(self) -> None:
-        window = self.random.choice((m.NO_WINDOW, m.Window(duration_ms=4), m.Window(count=7)))
-        scale_m = self.draws.distance_scale_m() or 0.0
-        words, k = self.draws.words(4), self.random.randint(1, 9)
-        spec = m.TopK(words, k, 0.5, window=window, distance_scale_m=scale_m)
-        self.submit(c.Search(spec, *self.draws.position()))
+        self.submit(_search(self.random, self.draws))
+
+    def _search_in_between(self) -> None:
+        """Let a search be read, perhaps, while the server carries a batch out."""
+        if self._searcher_random.random() < 0.3:
+            self.seen["searches while a batch is carried out"] += 1
+            self.searcher.unread.append(_search(self._searcher_random, self._searcher_draws))
+            self.searcher.let_read(1)
 
     def set_idf(self) -> None:
         """Let another table of weights come into force, unless one is."""
@@ -352,7 +368,8 @@ class World:
     # -- messages --------------------------------------------------------------------------------
 
     def _sources(self) -> list[Source[Any]]:
-        return [*(stream.up for link in self.links for stream in link.streams()), *self.publishers]
+        devices = (stream.up for link in self.links for stream in link.streams())
+        return [*devices, *self.publishers, self.searcher]
 
     def let_read(self, *, is_all: bool = True) -> None:
         """Let the server read what was sent, or some of it, from all at the same time."""
