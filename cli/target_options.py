@@ -26,18 +26,22 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 RESPONSE_S = 5.0
 """Time limit for a response that needs no work; gRPC itself would wait 20 s."""
 
+_HINTS_ABOUT_ADDRESSES = {
+    "Connection refused": "is a server running at this address?",
+    "errors resolving": "is the name of the host right, and does this machine know it?",
+}
 _HINTS_WITH_TLS = {
     "WRONG_VERSION_NUMBER": "does the server use TLS? If not, leave out --tls and --tls-roots",
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; set others with "
     "--tls-roots",
     "Hostname Verification": "its certificate has another name: set it with --tls-server-name",
-    "Connection refused": "is a server running at this address?",
+    **_HINTS_ABOUT_ADDRESSES,
 }
 """Hints about likely mistakes, by parts of gRPC's report."""
 _HINTS_WITHOUT_TLS = {
     "Socket closed": "does the server require TLS? Give --tls, or --tls-roots FILE",
     "Connection reset": "does the server require TLS? Give --tls, or --tls-roots FILE",
-    "Connection refused": "is a server running at this address?",
+    **_HINTS_ABOUT_ADDRESSES,
 }
 
 
@@ -103,11 +107,16 @@ class Target(NamedTuple):
         click.ClickException
             If a file cannot be read.
         WrongUseError
-            If the token would be sent to another machine without TLS.
+            If the token is the name of a file, or would be sent to another machine without TLS.
         """
         from nearcast import Tls  # noqa: PLC0415
         from nearcast.transport.loopback import is_loopback  # noqa: PLC0415
 
+        if self.token is not None and os.path.isfile(self.token):  # noqa: PTH113 - it may be too long a name
+            raise WrongUseError(
+                f"--token is {self.token}, the name of a file, must be a token; give --token-file to "
+                "read it from there"
+            )
         try:
             token = self.token if self.token_file is None else self.token_file.read_text("ascii").strip()
             if not self._is_encrypted():

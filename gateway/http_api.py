@@ -47,7 +47,7 @@ _CALL_S = 30.0
 _BODY_S = 10.0
 """How long a body may take to arrive."""
 
-_SHOWN_MAX = 200
+_SHOWN_MAX = 500
 """Characters of a parser's error that a problem shows: it may have a part of the body."""
 
 _AT_ONCE_ELEMENTS = 50
@@ -260,7 +260,7 @@ def parsed(body: bytes, call: Call) -> Any:  # noqa: ANN401 - of the call's clas
         return json_format.ParseDict(content, call.request(), max_recursion_depth=_DEPTH_MAX)
     except (json_format.ParseError, TypeError, ValueError, OverflowError, SystemError) as error:
         # SystemError: protobuf's response to a name that is no text
-        shown = str(error)[:_SHOWN_MAX].encode(errors="backslashreplace").decode()
+        shown = " ".join(str(error).split())[:_SHOWN_MAX].encode(errors="backslashreplace").decode()
         limit = f"a {call.request.DESCRIPTOR.name} in the JSON of protobuf: {shown}"
         raise RefusedError(Reason.INVALID_FIELD, "body", "of another form", limit) from None
 

@@ -15,6 +15,8 @@ _WITH_TLS = {
 }
 """Hints by parts of gRPC's report."""
 _NOT_CONNECTED = "failed to connect"
+_UNRESOLVED = ("errors resolving", "DNS resolution failed")
+_UNKNOWN_HOST = "is the name of the host right, and does this machine know it?"
 _WITHOUT_TLS = {
     **dict.fromkeys(
         ("Socket closed", "Connection reset"), "does the server require TLS? Set tls=nearcast.Tls(...)"
@@ -26,6 +28,8 @@ _WITHOUT_TLS = {
 
 def connection_hint(details: str, *, is_encrypted: bool) -> str:
     """Return the likely mistake behind gRPC's report of a failed connection; empty if unknown."""
+    if any(phrase in details for phrase in _UNRESOLVED):
+        return _UNKNOWN_HOST
     if not is_encrypted and _NOT_CONNECTED not in details:
         return ""
     if _REFUSED in details and "ipv6:" in details:

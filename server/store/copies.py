@@ -50,8 +50,14 @@ def restore(source: Path, target: Path, progress: Progress, *, accept_loss: bool
     for suffix in ("", *files.BESIDE):
         _require_free(target.with_name(target.name + suffix))
     _require_folder(target)
-    with files.locked(files.resolved(target)):
-        _copy(source, target, progress, accept_loss=accept_loss)
+    name = files.resolved(target)
+    with files.locked(name):
+        try:
+            _copy(source, target, progress, accept_loss=accept_loss)
+        except StoreError:
+            if not target.exists():
+                Path(f"{name}{files.LOCK}").unlink(missing_ok=True)  # of no store
+            raise
 
 
 def write_snapshot(source: Path, target: Path) -> None:

@@ -174,6 +174,15 @@ def test_no_command_sends_a_token_in_the_clear_to_another_machine(path, tmp_path
         assert "geheim" not in done.output
 
 
+@pytest.mark.parametrize("path", [*ASKING, ("forget", "device")], ids=" ".join)
+def test_a_token_is_no_name_of_a_file(path, tmp_path):
+    (tmp_path / "token").write_text("geheim")
+    words = [*path, *what(path, tmp_path), "--token", str(tmp_path / "token")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2, done.output
+    assert "the name of a file, must be a token; give --token-file to read it" in done.output
+
+
 @pytest.mark.processes
 def test_the_roots_may_have_their_former_name(files, secured):
     server, file = f"--server=localhost:{secured}", f"--token-file={files / 'token'}"

@@ -82,6 +82,14 @@ async def test_an_object_belongs_to_the_caller_and_not_to_the_gateway(town):
         assert (await response.json(content_type=None))["domain"] == "nearcast"
 
 
+async def test_a_field_that_is_not_known_is_named_with_those_that_are(town):
+    status, problem = await call(town, "publish", {"objects": [{"lon": 14.5, "lat": 35.5}]})
+    assert (status, problem["reason"]) == (400, "INVALID_FIELD")
+    assert 'no field named "lon" at "PublishRequest.objects[0]"' in problem["detail"]
+    fields = "'position', 'keywords', 'ttlMs', 'payload', 'key', 'area'"
+    assert fields in problem["detail"]
+
+
 async def test_a_problem_has_the_field_its_value_and_the_limit(town):
     wrong = {"objects": [{**OBJECT, "ttl_ms": "0"}]}
     headers = {"Authorization": f"Bearer {token('one', 'publisher')}"}

@@ -135,6 +135,12 @@ def test_a_refused_address_of_several_says_nothing_of_the_others():
         assert connection_hint(only, is_encrypted=is_encrypted) == "is a server running at this address?"
 
 
+@pytest.mark.parametrize("is_encrypted", [False, True])
+def test_a_host_that_is_not_known_is_asked_about(is_encrypted):
+    report = "errors resolving nohost:7433: [field:hostname lookup error:Domain name not found]"
+    assert "name of the host" in connection_hint(report, is_encrypted=is_encrypted)
+
+
 async def test_a_server_that_is_not_there_is_asked_about():
     async with nearcast.connect(f"127.0.0.1:{free_port()}") as client:
         with pytest.raises(UnavailableError) as failed:
