@@ -26,22 +26,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 RESPONSE_S = 5.0
 """Time limit for a response that needs no work; gRPC itself would wait 20 s."""
 
-_HINTS_ABOUT_ADDRESSES = {
-    "Connection refused": "is a server running at this address?",
-    "errors resolving": "is the name of the host right, and does this machine know it?",
-}
 _HINTS_WITH_TLS = {
     "WRONG_VERSION_NUMBER": "does the server use TLS? If not, leave out --tls and --tls-roots",
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; set others with "
     "--tls-roots",
     "Hostname Verification": "its certificate has another name: set it with --tls-server-name",
-    **_HINTS_ABOUT_ADDRESSES,
 }
 """Hints about likely mistakes, by parts of gRPC's report."""
 _HINTS_WITHOUT_TLS = {
     "Socket closed": "does the server require TLS? Give --tls, or --tls-roots FILE",
     "Connection reset": "does the server require TLS? Give --tls, or --tls-roots FILE",
-    **_HINTS_ABOUT_ADDRESSES,
 }
 
 
@@ -137,9 +131,12 @@ class Target(NamedTuple):
 
     def explained(self, error: UnavailableError) -> str:
         """Return the message of an error, with a hint about the options to change."""
+        from nearcast.transport.connection_hints import ADDRESS_HINTS  # noqa: PLC0415
+
         text = error.message
         hints = _HINTS_WITH_TLS if self._is_encrypted() else _HINTS_WITHOUT_TLS
-        hint = next((hint for phrase, hint in hints.items() if phrase in text), None)
+        all_hints = {**hints, **ADDRESS_HINTS}
+        hint = next((hint for phrase, hint in all_hints.items() if phrase in text), None)
         return text if hint is None else f"{text}; {hint}"
 
     def silent(self, limit_s: float | None) -> str:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 _REFUSED = "Connection refused"
-_ABSENT = {_REFUSED: "is a server running at this address?"}
+_UNRESOLVED = ("errors resolving", "DNS resolution failed")
+ADDRESS_HINTS = {
+    _REFUSED: "is a server running at this address?",
+    **dict.fromkeys(_UNRESOLVED, "is the name of the host right, and does this machine know it?"),
+}
+"""Hints about the address, by parts of gRPC's report."""
 _ONE_OF_SEVERAL = "is a server running at this address, with TLS at both ends or at neither?"
 """gRPC reports one address of a host, such as the one by IPv6, where nothing may listen."""
 _WITH_TLS = {
@@ -11,26 +16,22 @@ _WITH_TLS = {
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of the roots: set others with "
     "Tls(root_certificates=...)",
     "Hostname Verification": "its certificate has another name: set it with Tls(server_name=...)",
-    **_ABSENT,
+    **ADDRESS_HINTS,
 }
 """Hints by parts of gRPC's report."""
-_NOT_CONNECTED = "failed to connect"
-_UNRESOLVED = ("errors resolving", "DNS resolution failed")
-_UNKNOWN_HOST = "is the name of the host right, and does this machine know it?"
+_NOT_CONNECTED = ("failed to connect", *_UNRESOLVED)
 _WITHOUT_TLS = {
     **dict.fromkeys(
         ("Socket closed", "Connection reset"), "does the server require TLS? Set tls=nearcast.Tls(...)"
     ),
-    **_ABSENT,
+    **ADDRESS_HINTS,
 }
 """Hints for the first connection only: a connection that breaks later has the same report."""
 
 
 def connection_hint(details: str, *, is_encrypted: bool) -> str:
     """Return the likely mistake behind gRPC's report of a failed connection; empty if unknown."""
-    if any(phrase in details for phrase in _UNRESOLVED):
-        return _UNKNOWN_HOST
-    if not is_encrypted and _NOT_CONNECTED not in details:
+    if not is_encrypted and not any(phrase in details for phrase in _NOT_CONNECTED):
         return ""
     if _REFUSED in details and "ipv6:" in details:
         return _ONE_OF_SEVERAL
