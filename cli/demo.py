@@ -14,9 +14,9 @@ import click
 
 from cli.cluster_demo import cluster
 from cli.failures import WrongUseError, refused, reported
-from cli.finite_range import FiniteRange
 from cli.gateway_demo import gateway as gateway_process
 from cli.gateway_demo import node_program
+from cli.numbers import FiniteRange
 from cli.options import ModelCommand, given, simulation_parameters
 from cli.paths import LocalPath
 from cli.progress import bars

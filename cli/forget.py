@@ -16,6 +16,7 @@ _BACKUPS = (
     "Earlier backups still contain the data: delete them, or delete the device again after a "
     "restore.\ndocs/personal-data.md lists where else data may remain, and for how long."
 )
+_UNKNOWN = "Is the id right? Backups contain the data of devices that were deleted after them."
 
 
 @click.group(cls=DeviceGroup)
@@ -51,4 +52,4 @@ def device(device_id: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN40
     if count:
         deleted = f"{count} subscription{'s' * (count != 1)}, its session and its positions were deleted"
     click.echo(f"device {device_id}: {deleted}")
-    click.echo(_BACKUPS)
+    click.echo(_BACKUPS if count else _UNKNOWN)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +12,11 @@ from cli.device_group import DeviceGroup
 from cli.failures import reported
 from cli.inspect_text import device_lines, object_lines, subscription_lines
 from cli.json_text import json_text
+from cli.numbers import OBJECT_ID, NumberWithHint
 from cli.target_options import Target, access_options, server_option
+
+if TYPE_CHECKING:
+    from nearcast import Client
 
 
 @click.group(cls=DeviceGroup)
@@ -21,22 +26,6 @@ def inspect() -> None:
     For a subscription and an object, show why its device has the object or does not have it. The output
     has positions of devices: for operators only.
     """
-
-
-class _Number(click.IntRange):
-    """A number within limits. The error for a name in its place explains how to pass a name."""
-
-    def __init__(self, least: int, most: int, hint: str) -> None:
-        super().__init__(least, most)
-        self._hint = hint
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """Convert the text of the argument."""
-        try:
-            int(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number; {self._hint}", param, ctx)
-        return super().convert(value, param, ctx)
 
 
 class _Name(click.types.StringParamType):
@@ -50,19 +39,27 @@ class _Name(click.types.StringParamType):
 
 
 _NAME = _Name()
-_ID = _Number(1, 2**63 - 1, "the key of an object is given as --key KEY")
-_SUBSCRIPTION_ID = _Number(0, 2**32 - 1, "`nearcast inspect device DEVICE_ID` shows numbers and names")
+_SUBSCRIPTION_ID = NumberWithHint(
+    0, 2**32 - 1, "`nearcast inspect device DEVICE_ID` shows numbers and names"
+)
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print the whole response as JSON.")
 
 
-@inspect.command(epilog="Example: nearcast inspect device car-7")
+@inspect.command(epilog="Example: nearcast inspect device car-7 --all")
 @click.argument("device_id", type=_NAME)
+@click.option("--all", "with_held", is_flag=True, help="Show what it holds for each subscription, too.")
 @server_option
 @access_options
 @_as_json
-def device(device_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Show the state of a device, and its subscriptions."""
-    found = _ask(options, device_id)
+def device(device_id: str, *, with_held: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Show the state of a device, and its subscriptions.
+
+    Why it has an object, or does not have it: nearcast inspect subscription DEVICE_ID NUMBER --key KEY
+    """
+    if with_held:
+        found = _asked(options, lambda client: _whole(client, device_id))
+    else:
+        found = _ask(options, device_id)
     _show(found, device_lines(found), as_json=as_json)
 
 
@@ -72,7 +69,7 @@ def device(device_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: A
 @click.option(
     "--object",
     "object_id",
-    type=_ID,
+    type=OBJECT_ID,
     help="Show why the device has the object with this id, or does not have it.",
 )
 @click.option("--key", type=_NAME, metavar="KEY", help="The same for the live object with this key.")
@@ -96,7 +93,7 @@ def subscription(
 
 
 @inspect.command("object", epilog="Example: nearcast inspect object --key bakery-1")
-@click.argument("object_id", type=_ID, required=False)
+@click.argument("object_id", type=OBJECT_ID, required=False)
 @click.option("--key", type=_NAME, metavar="KEY", help="Key of the object, in place of its id.")
 @server_option
 @access_options
@@ -122,16 +119,33 @@ def _ask(
     object_id: int = 0,
     object_key: str = "",
 ) -> dict[str, Any]:
+    return _asked(
+        options,
+        lambda client: client.inspect(device_id, subscription_id, object_id, object_key=object_key),
+    )
+
+
+async def _whole(client: Client, device_id: str) -> dict[str, Any]:
+    """Return the data of a device, with what it holds for each of its subscriptions."""
+    found = await client.inspect(device_id)
+    numbers = [one["subscription_id"] for one in found["subscriptions"]]
+    found["subscriptions"] = [await client.inspect(device_id, number) for number in numbers]
+    return found
+
+
+def _asked(
+    options: dict[str, Any], ask: Callable[[Client], Coroutine[Any, Any, dict[str, Any]]]
+) -> dict[str, Any]:
     from nearcast import NearcastError  # noqa: PLC0415
 
     target = Target(**options)
 
-    async def ask() -> dict[str, Any]:
+    async def connected() -> dict[str, Any]:
         async with target.connect() as client:
-            return await client.inspect(device_id, subscription_id, object_id, object_key=object_key)
+            return await ask(client)
 
     with reported(NearcastError):
-        return asyncio.run(ask())
+        return asyncio.run(connected())
 
 
 def _show(found: dict[str, Any], lines: list[str], *, as_json: bool) -> None:

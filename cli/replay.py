@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.failures import reported
-from cli.finite_range import FiniteRange
+from cli.numbers import FiniteRange
 from cli.paths import LocalPath
 from cli.progress import bars
 from cli.target_options import AskingCommand, Target, access_options, server_option

@@ -9,11 +9,12 @@ import click
 
 from cli.confirming import confirm, require_server
 from cli.failures import reported
+from cli.numbers import OBJECT_ID
 from cli.target_options import Target, access_options, server_option
 
 
 @click.command(epilog="Example: nearcast retract 4711 --key bakery-1 --yes")
-@click.argument("object_ids", metavar="[ID]...", type=click.IntRange(1, 2**63 - 1), nargs=-1)
+@click.argument("object_ids", metavar="[ID]...", type=OBJECT_ID, nargs=-1)
 @click.option("--key", "keys", metavar="KEY", multiple=True, help="Key of an object; repeatable.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @server_option

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import click
 
+from cli import tied
+
 _STOP_S = 15.0
 
 
@@ -34,7 +36,7 @@ def started(
 def started_process(
     name: str, ready: str, *arguments: str, variables: Mapping[str, str] | None = None
 ) -> Iterator[Started]:
-    """Run a subcommand as a separate process; end it with the block.
+    """Run a subcommand as a separate process; end it with the block, or with this process.
 
     Parameters
     ----------
@@ -58,7 +60,8 @@ def started_process(
     click.ClickException
         If it ends before it listens.
     """
-    command = [sys.executable, "-m", "cli", name, *arguments]
+    tied_to_this = [sys.executable, tied.__file__, str(os.getpid())]
+    command = [*tied_to_this, sys.executable, "-m", "cli", name, *arguments]
     with subprocess.Popen(  # noqa: S603 - ourselves
         command,
         stdout=subprocess.PIPE,
@@ -73,6 +76,8 @@ def started_process(
             yield Started(line.removeprefix(ready).strip(), process)
         finally:
             process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_STOP_S)
-            process.kill()
+            try:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_STOP_S)
+            finally:  # also if a second signal interrupts this process
+                process.kill()

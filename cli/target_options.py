@@ -26,18 +26,6 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 RESPONSE_S = 5.0
 """Time limit for a response that needs no work; gRPC itself would wait 20 s."""
 
-_HINTS_WITH_TLS = {
-    "WRONG_VERSION_NUMBER": "does the server use TLS? If not, leave out --tls and --tls-roots",
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from one of these roots; set others with "
-    "--tls-roots",
-    "Hostname Verification": "its certificate has another name: set it with --tls-server-name",
-}
-"""Hints about likely mistakes, by parts of gRPC's report."""
-_HINTS_WITHOUT_TLS = {
-    "Socket closed": "does the server require TLS? Give --tls, or --tls-roots FILE",
-    "Connection reset": "does the server require TLS? Give --tls, or --tls-roots FILE",
-}
-
 
 class Target(NamedTuple):
     """A server or several of a cluster, and the credentials for them.
@@ -131,13 +119,16 @@ class Target(NamedTuple):
 
     def explained(self, error: UnavailableError) -> str:
         """Return the message of an error, with a hint about the options to change."""
-        from nearcast.transport.connection_hints import ADDRESS_HINTS  # noqa: PLC0415
+        from nearcast.transport.connection_hints import Remedies, likely_mistake  # noqa: PLC0415
 
-        text = error.message
-        hints = _HINTS_WITH_TLS if self._is_encrypted() else _HINTS_WITHOUT_TLS
-        all_hints = {**hints, **ADDRESS_HINTS}
-        hint = next((hint for phrase, hint in all_hints.items() if phrase in text), None)
-        return text if hint is None else f"{text}; {hint}"
+        remedies = Remedies(
+            "Give --tls, or --tls-roots FILE",
+            "If not, leave out --tls and --tls-roots",
+            "set others with --tls-roots",
+            "set it with --tls-server-name",
+        )
+        hint = likely_mistake(error.message, remedies, is_encrypted=self._is_encrypted())
+        return f"{error.message}; {hint}" if hint else error.message
 
     def silent(self, limit_s: float | None) -> str:
         """Return a message that there was no response."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.failures import reported
-from cli.finite_range import FiniteRange
+from cli.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from identity.issuer import Issuer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.failures import WrongUseError, reported
-from cli.finite_range import FiniteRange
+from cli.numbers import FiniteRange
 from cli.target_options import RESPONSE_S, AskingCommand, Target, access_options, server_option
 
 if TYPE_CHECKING:

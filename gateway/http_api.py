@@ -14,13 +14,14 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Any
 
 import grpc
 from aiohttp import web
-from google.protobuf import json_format
+from google.protobuf import descriptor_pool, json_format
 
 from gateway.calls import CALLS, PUBLISH, Call, elements_of, stub_of
 from gateway.conversions import Conversions
@@ -49,6 +50,11 @@ _BODY_S = 10.0
 
 _SHOWN_MAX = 500
 """Characters of a parser's error that a problem shows: it may have a part of the body."""
+
+_UNKNOWN_FIELD = re.compile(
+    r'(?P<error>.*type "(?P<message>[\w.]+)" has no field .*)\s+Available Fields', re.DOTALL
+)
+"""A parser's error, which goes on with the names of fields in JSON."""
 
 _AT_ONCE_ELEMENTS = 50
 _AT_ONCE_BYTES = 2048
@@ -260,9 +266,19 @@ def parsed(body: bytes, call: Call) -> Any:  # noqa: ANN401 - of the call's clas
         return json_format.ParseDict(content, call.request(), max_recursion_depth=_DEPTH_MAX)
     except (json_format.ParseError, TypeError, ValueError, OverflowError, SystemError) as error:
         # SystemError: protobuf's response to a name that is no text
-        shown = " ".join(str(error).split())[:_SHOWN_MAX].encode(errors="backslashreplace").decode()
+        text = " ".join(_with_proto_names(str(error)).split())
+        shown = text[:_SHOWN_MAX].encode(errors="backslashreplace").decode()
         limit = f"a {call.request.DESCRIPTOR.name} in the JSON of protobuf: {shown}"
         raise RefusedError(Reason.INVALID_FIELD, "body", "of another form", limit) from None
+
+
+def _with_proto_names(text: str) -> str:
+    """Return a parser's error with the fields of a message as the .proto files name them."""
+    found = _UNKNOWN_FIELD.match(text)
+    if found is None:
+        return text
+    fields = descriptor_pool.Default().FindMessageTypeByName(found["message"]).fields
+    return f"{found['error']} Its fields: {', '.join(one.name for one in fields)}"
 
 
 async def _body(request: web.Request, call: Call) -> bytes:

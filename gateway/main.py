@@ -206,7 +206,9 @@ class Gateway:
         if is_serving:
             _log.info("the server %s serves", server)
         else:
-            _log.warning("the server %s cannot be reached or does not serve; devices wait", server)
+            mistake = self._upstream.mistake
+            text = "the server %s cannot be reached or does not serve; devices wait%s"
+            _log.warning(text, server, f"; {mistake}" if mistake else "")
 
     async def stop(self) -> None:
         """Refuse connections, send every device away, wait for them to close, detach the rest."""

@@ -16,6 +16,7 @@ from identity.principal import DEFAULT_TENANT, Role
 from identity.watched_file import FileError, read_bytes
 from nearcast.errors import RefusedError
 from nearcast.transport.channel import Channel, Tls
+from nearcast.transport.connection_hints import Remedies, likely_mistake
 from nearcast.transport.servers import Servers
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ class Upstream:
         self._tls = _tls(settings)
         self._is_insecure = settings.insecure
         self._health = self._servers("")
+        self.mistake = ""
+        """The likely mistake behind the last failed check; empty if unknown."""
         self.calls = self._servers("", has_callers_tokens=True)
         """For calls with the tokens of their callers."""
         tokens = {_tenant(path, authenticator): path for path in settings.server_token_file}
@@ -72,8 +75,8 @@ class Upstream:
         )
 
     async def is_serving(self) -> bool:
-        """Return whether a server of the list can be reached and serves."""
-        checks = [asyncio.create_task(_serves(channel)) for channel in self._health.listed]
+        """Return whether a server of the list can be reached and serves; keep the reason why not."""
+        checks = [asyncio.create_task(self._serves(channel)) for channel in self._health.listed]
         try:
             for check in asyncio.as_completed(checks):
                 if await check:
@@ -84,18 +87,19 @@ class Upstream:
                 check.cancel()
             await asyncio.gather(*checks, return_exceptions=True)
 
+    async def _serves(self, channel: Channel) -> bool:
+        check = channel.call(_CHECK)
+        try:
+            return bool(await check(b"", timeout=_CHECK_S) == _SERVING)
+        except grpc.aio.AioRpcError as error:
+            details = error.details() or ""
+            self.mistake = likely_mistake(details, Remedies(), is_encrypted=self._tls is not None)
+            return False
+
     async def close(self) -> None:
         """Close the connections, except those of the fleet streams."""
         await self._health.close()
         await self.calls.close()
-
-
-async def _serves(channel: Channel) -> bool:
-    check = channel.call(_CHECK)
-    try:
-        return bool(await check(b"", timeout=_CHECK_S) == _SERVING)
-    except grpc.aio.AioRpcError:
-        return False
 
 
 def _tls(settings: GatewaySettings) -> Tls | None:

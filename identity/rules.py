@@ -68,13 +68,13 @@ def require_action(principal: Principal, action: Action) -> None:
     if not principal.roles & rule.roles:
         shown = ", ".join(sorted(role.value for role in principal.roles)) or "none"
         limit = " or ".join(sorted(role.value for role in rule.roles))
-        raise RefusedError(Reason.PERMISSION_DENIED, "token.roles", shown, f"{limit} to {action.value}")
+        raise RefusedError(Reason.PERMISSION_DENIED, "token.roles", shown, f"{limit} for {action.value}")
     if rule.concerns_all and principal.tenant != DEFAULT_TENANT:
         raise RefusedError(
             Reason.PERMISSION_DENIED,
             "token.tenant",
             repr(principal.tenant),
-            f"absent to {action.value}, which affects all tenants",
+            f"absent for {action.value}, which affects all tenants",
         )
 
 

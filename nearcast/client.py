@@ -354,6 +354,11 @@ class Client:
             limit = "the number of a subscription, at least 1, or None"
             whole_number(subscription_id, "subscription_id", 1, limit, 2**31 - 1)
         whole_number(object_id, "object_id", -(2**63), "the id of an object, or 0 for none")
+        has_object = bool(object_id or object_key)
+        if not device_id and not has_object:
+            raise invalid("device_id", "''", "the id of a device, or empty with object_id or object_key")
+        if device_id and has_object and subscription_id is None:
+            raise invalid("subscription_id", None, "one of the device's to inspect an object for it")
         request = control_service_pb2.InspectRequest()
         if subscription_id is not None:
             request.subscription.device_id = device_id
@@ -533,9 +538,10 @@ def connect(
         read it and use its permissions. Set this only for networks that encrypt by themselves.
     keepalive_s
         After this time without data from the server the connection sends a ping. If there is no response
-        within ten seconds, the SDK closes the connection and opens another one. Use at least 10 s:
-        servers disconnect clients that ping more often. A device notices within five seconds that a
-        server does not respond to a request, whatever this value is (`Subscription.state`).
+        within ten seconds, the SDK closes the connection and opens another one. Use at least 1 s:
+        servers disconnect clients that ping more often than twice a second. A device notices within five
+        seconds that a server does not respond to a request, whatever this value is
+        (`Subscription.state`).
 
     Returns
     -------

@@ -9,7 +9,7 @@ import click
 
 from bench.errors import BenchError
 from cli.failures import refused, reported
-from cli.finite_range import FiniteRange
+from cli.numbers import FiniteRange
 from cli.progress import bars
 
 _NEW = click.Path(dir_okay=False, path_type=Path)

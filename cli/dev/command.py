@@ -34,7 +34,9 @@ _CROWD = 500
 """Devices of a town of the ordinary size; more devices live in a larger one."""
 
 _LARGEST = 4.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+"""Each ends the command in the same way as Ctrl-C."""
+
 _TOKEN_BYTES = 18
 _LOGS = "--log-level=ERROR"
 
@@ -84,15 +86,15 @@ def dev(
     this run only.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in _SIGNALS:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     began_s = time.monotonic()
     rng = random.Random(seed)
     size = min(_LARGEST, max(1.0, math.sqrt(devices / _CROWD)))
     columns, rows = (round(size * one) for one in CROSSINGS)
     streets = Streets(*MIDDLE, columns, rows, rng)
-    interrupted = KeyboardInterrupt, asyncio.CancelledError
-    with contextlib.suppress(*interrupted), _services(streets, port, origins) as services:
+    with contextlib.suppress(KeyboardInterrupt), _services(streets, port, origins) as services:
         if no_town:
             _announce(services, began_s)
             signal.pause()
@@ -165,9 +167,6 @@ async def _live(
     """Let a town live until the process is interrupted; then report how much its devices have sent."""
     from cli.dev.town import Town  # noqa: PLC0415 - it imports gRPC
 
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, task.cancel if task else str)
     async with (
         nearcast.connect(services.server, token=services.token) as client,
         client.fleet() as fleet,

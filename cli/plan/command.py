@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cli.failures import refused
-from cli.finite_range import FiniteRange
+from cli.numbers import FiniteRange
 from cli.plan.constants import CONSTANTS
 from cli.plan.sizes import DEVICES_MAX, Demand, Plan, PlanError, equivalent_devices, plan_of
 

@@ -2,6 +2,5 @@
 
 plan         folder, ports and commands
 child        a process that is started again when it ends
-tied         a program that the system ends with the process that has started it
 supervisor   starts all, keeps them running, stops them
 """

@@ -10,8 +10,9 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import IO
+
+from cli import tied
 
 _log = logging.getLogger(__name__)
 
@@ -21,7 +22,6 @@ _STEADY_S = 60.0
 """After running for this time, a process that ends is started again after the shortest pause."""
 _STOPPED = (0, -signal.SIGTERM)
 """A process that was still starting ends by the signal."""
-_TIED = str(Path(__file__).with_name("tied.py"))
 
 Ready = Callable[[asyncio.subprocess.Process], Awaitable[bool]]
 
@@ -70,7 +70,7 @@ class Child:
             output = None if self._output is None else stack.enter_context(self._output())
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                _TIED,
+                tied.__file__,
                 str(os.getpid()),
                 *self._command,
                 stdout=asyncio.subprocess.PIPE if output is None else output,

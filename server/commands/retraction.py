@@ -14,6 +14,9 @@ from server.core.coordinator import Coordinator
 from server.limits import Limits
 from server.store.mutations import DeleteObject
 
+_IDS_SHOWN = 5
+"""Ids in the refusal of a key that several publishers use."""
+
 
 def plan_retract(coordinator: Coordinator, command: c.Retract) -> Plan:
     """Plan a retract command. An object that is named twice is retracted once.
@@ -88,12 +91,14 @@ def _known_id(state: ObjectState, principal: Principal, key: str, field: str) ->
     known_id = state.keys.get(principal.owner, key)
     if known_id is not None:
         return known_id
-    found = state.keys.find(principal.tenant, key) if Role.OPERATOR in principal.roles else []
+    is_operator = Role.OPERATOR in principal.roles
+    found = state.keys.find(principal.tenant, key) if is_operator else []
     shown = f"'{principal.local(key)}'"
     if not found:
-        limit = "the key of a live object that the caller has published"
+        limit = "the key of a live object" + ("" if is_operator else " that the caller has published")
         raise RefusedError(Reason.UNKNOWN_OBJECT, field, shown, limit)
     if len(found) > 1:
-        limit = f"the key of one object; {len(found)} publishers use it: give ids"
+        shown_ids = ", ".join(map(str, sorted(found)[:_IDS_SHOWN]))
+        limit = f"the key of one object; {len(found)} publishers use it: give ids, such as {shown_ids}"
         raise RefusedError(Reason.INVALID_FIELD, field, shown, limit)
     return found[0]

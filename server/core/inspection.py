@@ -179,9 +179,11 @@ class Inspector:
         RefusedError
             UNKNOWN_SUBSCRIPTION, if there is none; UNKNOWN_OBJECT, if no live object has the key.
         """
-        handle = self._handles(device_id).get(subscription_id)
+        handles = self._handles(device_id)
+        handle = handles.get(subscription_id)
         if handle is None:
-            limit = "a subscription of the device"
+            numbers = ", ".join(map(str, sorted(handles)[:_SHOWN_MAX]))
+            limit = f"a subscription of the device: it has {numbers or 'none'}"
             raise RefusedError(Reason.UNKNOWN_SUBSCRIPTION, "subscription_id", subscription_id, limit)
         if object_key:
             object_id = self._id_of(object_key, "subscription.object_key")

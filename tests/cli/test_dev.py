@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import aiohttp
@@ -171,6 +172,21 @@ def test_devices_walk_until_a_signal(started, number):
     assert "Traceback" not in output
     assert output.endswith("ended\n")
     assert not any(Path(f"/proc/{one}").exists() for one in children)
+
+
+@pytest.mark.processes
+def test_more_signals_leave_no_process_behind(started):
+    run = started("--no-town")
+    run.address()
+    children = run.children()
+    assert len(children) == 2
+    while run.process.poll() is None:
+        run.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+    deadline_s = time.monotonic() + 60.0
+    while any(Path(f"/proc/{one}").exists() for one in children):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
 
 
 @pytest.mark.processes

@@ -254,9 +254,9 @@ def test_a_token_on_the_command_line_goes_before_the_variable_of_a_file(files, s
         ((), "Socket closed; does the server require TLS? Give --tls, or --tls-roots FILE"),
         (
             ("--tls-roots={files}/others.pem",),
-            "its certificate is not from one of these roots; set others",
+            "its certificate is not from one of the roots: set others",
         ),
-        (("--tls",), "its certificate is not from one of these roots; set others with --tls-roots"),
+        (("--tls",), "its certificate is not from one of the roots: set others with --tls-roots"),
     ],
 )
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_grpc_prints_nothing_itself(files, secured):
     """A process writes the line and no more: what gRPC's core logs is seen in none of the tests above."""
     flags = (f"--server=localhost:{secured}", f"--tls-roots={files / 'others.pem'}")
     (line,) = run("status", *flags)[2].splitlines()
-    assert "its certificate is not from one of these roots; set others" in line
+    assert "its certificate is not from one of the roots: set others" in line
 
 
 @pytest.mark.processes

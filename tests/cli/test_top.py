@@ -169,6 +169,9 @@ async def test_output_of_inspect(process):
         held = run(*name, f"--object={ids[0]}", where).stdout
         assert run(*name, "--key=shop-1", where).stdout == held
         other = run(*name, f"--object={ids[1]}", where, "--json").stdout
+        whole = run("inspect", "device", "e", "--all", where).stdout
+        exported = json.loads(run("inspect", "device", "e", "--all", "--json", where).stdout)
+        none = run("inspect", "subscription", "e", "7", where).stderr
         item = run("inspect", "object", "--key=shop-1", where).stdout
         unknown = run("inspect", "device", "nobody", where)
     assert device.startswith("device e: IN_SYNC, attached and up to date\n")
@@ -184,6 +187,13 @@ async def test_output_of_inspect(process):
     assert '  1  shop-1  a "live music"  14.500000  35.500000' in held
     for text in ("inf", "object 0"):
         assert text not in held
+    assert held.splitlines()[0] in whole
+    assert '  1  shop-1  a "live music"  14.500000  35.500000' in whole
+    assert 'all objects that match: (a AND NOT b) OR "live music"\n' in whole
+    assert [[item["key"] for item in one["held"]] for one in exported["subscriptions"]] == [
+        ["shop-1"]
+    ] * 2
+    assert none == "Error: subscription_id is 7, must be a subscription of the device: it has 1, 2\n"
     judged = json.loads(other, parse_constant=pytest.fail)["judgement"]
     assert judged["verdict"] == "VERDICT_NO_COMMON_KEYWORD"
     assert '"Infinity"' in other

@@ -46,7 +46,10 @@ async def test_readiness_follows_the_server(tmp_path, caplog):
         base = f"http://127.0.0.1:{gateway.port}"
         assert await status_of(http, f"{base}/healthz") == 200
         assert await status_of(http, f"{base}/readyz") == 503
-        lost = f"the server {place.target} cannot be reached or does not serve; devices wait"
+        lost = (
+            f"the server {place.target} cannot be reached or does not serve; devices wait; "
+            "is a server running at this address?"
+        )
         await until(lambda: lost in caplog.messages)
         await place.start()
         await until(lambda: gateway.readiness.is_ready)

@@ -86,6 +86,10 @@ async def test_a_restarted_app_finds_its_subscriptions(client, place, device, of
         assert {one.state for one in held[:2]} == {SubscriptionState.EXACT}
     found = await client.inspect("d")
     assert [one["name"] for one in found["subscriptions"]] == ["lunch", "café 茶", ""]
+    with pytest.raises(RefusedError, match="device_id is '', must be the id of a device, or empty"):
+        await client.inspect()
+    with pytest.raises(RefusedError, match="subscription_id is None, must be one of the device's"):
+        await client.inspect("d", object_key="shop")
 
 
 async def test_another_spec_changes_it_in_place(client, device, offers):

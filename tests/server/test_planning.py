@@ -344,7 +344,11 @@ def test_each_publisher_has_keys_of_its_own(coordinator, planner):
     assert again == mine
     (refused,) = planner.plan_batch([c.Retract((), ops, ("a",))])
     assert (refused.reason, refused.field) == (Reason.INVALID_FIELD, "keys[0]")
-    assert "2 publishers use it" in refused.limit
+    assert f"2 publishers use it: give ids, such as {mine}, {theirs}" in refused.limit
+    (refused,) = planner.plan_batch([c.Retract((), ops, ("b",))])
+    assert refused.limit == "the key of a live object"
+    (refused,) = planner.plan_batch([c.Retract((), shop, ("b",))])
+    assert refused.limit == "the key of a live object that the caller has published"
     carried_out(coordinator, planner, c.Retract((), shop, ("a",)))
     assert list(coordinator.matching.objects) == [theirs]
     carried_out(coordinator, planner, c.Retract((), ops, ("a",)))
