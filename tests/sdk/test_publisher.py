@@ -181,9 +181,7 @@ async def test_objects_are_retracted_by_ids_and_by_keys(place, client):
     assert set(alive(place)) == set(ids[3:])
     with pytest.raises(RefusedError) as refused:
         await publisher.retract(ids[3], key="shop-0")
-    assert str(refused.value) == (
-        "keys[0] is 'shop-0', must be the key of a live object that the caller has published"
-    )
+    assert str(refused.value) == "keys[0] is 'shop-0', must be the key of a live object"
     assert set(alive(place)) == set(ids[3:]), "all or none"
     await publisher.retract(key="shop-3", keys=("shop-4", "shop-5"))
     assert not alive(place)
