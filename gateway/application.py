@@ -18,6 +18,7 @@ from gateway.handshake import ANY_ORIGIN
 from gateway.http_api import HttpApi
 from gateway.openapi import document, page
 from gateway.problems import plain_problem, problem
+from gateway.refused_origins import RefusedOrigins
 from gateway.watching import Watching
 from identity.host_header import host_name, is_own_host
 from nearcast.errors import Reason, RefusedError
@@ -85,8 +86,14 @@ def application(
     map_pages
         The routes of the live map.
     """
+    refused = RefusedOrigins()
     app = web.Application(
-        middlewares=(noting, cross_origin(origins), _refusals(counters), _draining(readiness)),
+        middlewares=(
+            noting,
+            cross_origin(origins, refused),
+            _refusals(counters, refused),
+            _draining(readiness),
+        ),
         client_max_size=_BODY_BYTES_MAX,
     )
     app.add_routes(
@@ -104,7 +111,7 @@ def application(
     return app
 
 
-def _refusals(counters: Counters) -> Any:  # noqa: ANN401 - aiohttp's
+def _refusals(counters: Counters, origins: RefusedOrigins) -> Any:  # noqa: ANN401 - aiohttp's
     @web.middleware
     async def respond(request: web.Request, handler: Handler) -> web.StreamResponse:
         """Respond to refusals and to errors with problem documents."""
@@ -112,6 +119,8 @@ def _refusals(counters: Counters) -> Any:  # noqa: ANN401 - aiohttp's
             return await handler(request)
         except RefusedError as error:
             counters.refused[error.reason.name] += 1
+            if error.field == hdrs.ORIGIN:
+                origins.note(request.headers[hdrs.ORIGIN])
             return problem(error_message(error))
         except web.HTTPException as error:
             return plain_problem(HTTPStatus(error.status), error.reason)

@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import hdrs, web
 
 from gateway.handshake import is_allowed
+from gateway.refused_origins import RefusedOrigins
 from identity.settings import is_loopback
 
 _METHODS = "GET, POST"
@@ -22,16 +23,30 @@ _MAX_AGE_S = "600"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def cross_origin(origins: Collection[str]) -> Any:  # noqa: ANN401 - aiohttp's
-    """Return a middleware that answers browsers and names the allowed origin in responses."""
+def cross_origin(origins: Collection[str], refused: RefusedOrigins) -> Any:  # noqa: ANN401 - aiohttp's
+    """Return a middleware that answers browsers and names the allowed origin in responses.
+
+    Parameters
+    ----------
+    origins
+        Origins of pages that may call.
+    refused
+        Logs the origin of a preflight request that is not allowed: the browser then makes no call.
+    """
 
     @web.middleware
     async def respond(request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a browser that asks, or add the allowed origin to the response of a call."""
         origin = request.headers.get(hdrs.ORIGIN)
-        if origin is None or not is_allowed(origin, origins):
+        if origin is None:
             return await handler(request)
-        if request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers:
+        is_options = request.method == hdrs.METH_OPTIONS
+        is_preflight = is_options and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
+        if not is_allowed(origin, origins):
+            if is_preflight:
+                refused.note(origin)
+            return await handler(request)
+        if is_preflight:
             return web.Response(status=204, headers=_allowed(origin) | _PREFLIGHT)
         response = await handler(request)
         if not response.prepared:

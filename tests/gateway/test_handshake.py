@@ -49,6 +49,27 @@ async def test_origins(tmp_path, allowed, origin, status):
                 assert (await response.json())["reason"] == "PERMISSION_DENIED"
 
 
+@pytest.mark.parametrize("way", ["a WebSocket", "a call", "a preflight request"])
+async def test_a_refused_origin_is_logged_but_not_each_time(caplog, way):
+    origin = f"http://127.0.0.1:8000/\x80{'x' * 1000}"
+    headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    settings = GatewaySettings(port=0, server="127.0.0.1:9", origins=("http://localhost:8000",))
+    async with running(settings) as gateway, aiohttp.ClientSession(headers=headers) as http:
+        base = f"http://127.0.0.1:{gateway.port}/v1"
+        for _ in range(3):
+            if way == "a WebSocket":
+                with pytest.raises(aiohttp.WSServerHandshakeError):
+                    await http.ws_connect(f"{base}/attach", protocols=("nearcast.v1",))
+            else:
+                method = "GET" if way == "a call" else "OPTIONS"
+                async with http.request(method, f"{base}/status") as response:
+                    assert response.status == (403 if way == "a call" else 405)
+    (line,) = [one for one in caplog.messages if "origin" in one]
+    assert line.startswith("a page of the origin 'http://127.0.0.1:8000/\\x80xxx")
+    assert line.endswith(" is refused: --origin does not allow it")
+    assert len(line) < 200
+
+
 @pytest.mark.parametrize(
     ("flags", "host", "is_refused"),
     [
