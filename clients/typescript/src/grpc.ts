@@ -18,6 +18,7 @@ import { RefusedError, UnavailableError, invalid } from "./core/errors.js";
 import { Deferred, unlessAborted } from "./core/waiting.js";
 import { ErrorSchema } from "./generated/nearcast/v1/errors_pb.js";
 import type { Call } from "./transport/calls.js";
+import { withServerHint } from "./transport/connection_hints.js";
 import { isLoopback } from "./transport/transport.js";
 import type { Stream, StreamEvents, Transport } from "./transport/transport.js";
 
@@ -219,9 +220,10 @@ function failureOf({ code, details, metadata }: StatusObject): Error {
     const [detail] = metadata.get(ERROR_METADATA);
     if (detail instanceof Uint8Array) return RefusedError.fromWire(fromBinary(ErrorSchema, detail));
     if (code === status.OK) return new UnavailableError("the server has ended the stream");
-    const message = `${status[code]}: ${details}`;
     return new UnavailableError(
-        code === status.UNAVAILABLE ? `the server cannot be reached: ${message}` : message,
+        code === status.UNAVAILABLE
+            ? `the server cannot be reached: UNAVAILABLE: ${withServerHint(details)}`
+            : `${status[code]}: ${details}`,
     );
 }
 

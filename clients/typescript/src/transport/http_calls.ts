@@ -6,6 +6,7 @@ import { NearcastError, RefusedError, UnavailableError } from "../core/errors.js
 import type { Reason } from "../core/errors.js";
 import { throwIfAborted } from "../core/waiting.js";
 import type { Call } from "./calls.js";
+import { GATEWAY_HINT, reasonOf } from "./connection_hints.js";
 
 /** Without a reason, the statuses of a gateway that stops or cannot reach its server, or of a proxy. */
 const UNREACHABLE = [502, 503, 504];
@@ -48,7 +49,8 @@ async function fetched(address: string, settings: RequestInit): Promise<Response
         return await fetch(address, settings);
     } catch (error) {
         throwIfAborted(settings.signal ?? undefined);
-        throw new UnavailableError(`the gateway cannot be reached: ${String(error)}`);
+        const reason = reasonOf(error) || String(error);
+        throw new UnavailableError(`the gateway cannot be reached: ${reason}; ${GATEWAY_HINT}`);
     }
 }
 

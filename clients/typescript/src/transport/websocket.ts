@@ -8,6 +8,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { UnavailableError, invalid } from "../core/errors.js";
 import type { Call } from "./calls.js";
+import { GATEWAY_HINT, reasonOf } from "./connection_hints.js";
 import { httpCall } from "./http_calls.js";
 import { isLoopback } from "./transport.js";
 import type { Stream, StreamEvents, Transport } from "./transport.js";
@@ -26,7 +27,8 @@ export interface WebSocketLike {
     binaryType: string;
     send(data: string | Uint8Array<ArrayBuffer>): void;
     close(code?: number): void;
-    addEventListener(type: "open" | "error", listener: () => void): void;
+    addEventListener(type: "open", listener: () => void): void;
+    addEventListener(type: "error", listener: (event: object) => void): void;
     addEventListener(type: "close", listener: (event: { readonly code: number }) => void): void;
     addEventListener(type: "message", listener: (event: { readonly data: unknown }) => void): void;
 }
@@ -115,6 +117,8 @@ export class WebSocketTransport implements Transport {
 class WebSocketStream implements Stream {
     #isOpen = false;
     #isClosed = false;
+    /** What the platform reports on the failure of this connection: nothing in browsers. */
+    #failure = "";
 
     constructor(
         readonly socket: WebSocketLike,
@@ -133,7 +137,11 @@ class WebSocketStream implements Stream {
         socket.addEventListener("message", ({ data }) => {
             if (!this.#isClosed && data instanceof ArrayBuffer) events.onMessage(new Uint8Array(data));
         });
-        socket.addEventListener("error", () => {}); // a close follows, which has the code
+        // A close follows, which has the code.
+        socket.addEventListener("error", (event) => {
+            const { error = event } = event as { readonly error?: unknown };
+            this.#failure = reasonOf(error);
+        });
         socket.addEventListener("close", ({ code }) => this.#closed(code));
     }
 
@@ -159,7 +167,8 @@ class WebSocketStream implements Stream {
         if (this.#isClosed) return;
         this.#isClosed = true;
         if (code !== NORMAL_CLOSURE) this.leave();
-        const hint = this.#isOpen ? "" : " before it was open; is a gateway at this address?";
+        const failure = this.#failure && ` (${this.#failure})`;
+        const hint = this.#isOpen ? failure : ` before it was open${failure}; ${GATEWAY_HINT}`;
         this.events.onClose(new UnavailableError(`the server cannot be reached: ${reason}${hint}`));
     }
 }
