@@ -14,6 +14,7 @@ import { writeSpec } from "./core/specs.js";
 import type { Spec } from "./core/specs.js";
 import { Deferred, throwIfAborted, unlessAborted } from "./core/waiting.js";
 import { Device } from "./device.js";
+import { ATTACH, CONNECT, requireFields, requireSpec } from "./fields.js";
 import { OBJECTS_MAX, writeObject, writeRetraction } from "./publishing.js";
 import type { NewObject, Retraction } from "./publishing.js";
 import { FORGET, PUBLISH, RETRACT, SEARCH } from "./transport/calls.js";
@@ -81,6 +82,7 @@ export class Client {
      * until the other one is detached.
      */
     async attach(deviceId: string, options: AttachOptions): Promise<Device> {
+        requireFields(options, "options", ATTACH);
         const startMs = performance.now();
         // One for all attempts: each location draws a blurred position of its own.
         const location = new Location(options, options.privacyRadiusM);
@@ -127,19 +129,20 @@ export class Client {
     }
 
     /**
-     * Publish objects, at most 1,000; return their ids when they are on the server's disk.
+     * Publish objects, at most 1,000, or one object; return their ids when they are on the server's disk.
      *
      * The call is not repeated. If the connection breaks before the response (an `UnavailableError`), the
      * objects may have been published: give each a `key`, and publish them again.
      */
     async publish(
-        objects: readonly NewObject[],
+        objects: NewObject | readonly NewObject[],
         options: { signal?: AbortSignal } = {},
     ): Promise<bigint[]> {
-        if (objects.length < 1 || objects.length > OBJECTS_MAX) {
-            throw invalid("objects", `${objects.length} objects`, `1 to ${OBJECTS_MAX} objects`);
+        const listed = isArray(objects) ? objects : [objects];
+        if (listed.length < 1 || listed.length > OBJECTS_MAX) {
+            throw invalid("objects", `${listed.length} objects`, `1 to ${OBJECTS_MAX} objects`);
         }
-        const messages = objects.map((object, i) => writeObject(object, `objects[${i}]`));
+        const messages = listed.map((object, i) => writeObject(object, `objects[${i}]`));
         const request = create(PUBLISH.request, { objects: messages });
         const response = await this.#call(PUBLISH, request, options.signal);
         const error = response.error ?? response.goAway?.error;
@@ -162,7 +165,8 @@ export class Client {
         place: { readonly lon: number; readonly lat: number },
         options: { signal?: AbortSignal } = {},
     ): Promise<Match[]> {
-        const position = { lon: finite(place.lon, "lon"), lat: finite(place.lat, "lat") };
+        requireSpec(spec);
+        const position = { lon: finite(place?.lon, "lon"), lat: finite(place?.lat, "lat") };
         const request = create(SEARCH.request, { spec: writeSpec(spec), position });
         const { matches } = await this.#call(SEARCH, request, options.signal);
         return matches.map(({ object, score, distanceM }) => {
@@ -266,6 +270,7 @@ export function connect(
     target: string | readonly string[] | Transport,
     options: ConnectOptions = {},
 ): Client {
+    requireFields(options, "options", CONNECT);
     const { token = "", webSocket, insecure = false } = options;
     if (typeof token === "string" && strippedToken(token) === undefined) {
         const refusal = { field: "token", value: "not shown", limit: `a ${PRINTABLE}` };
@@ -281,6 +286,10 @@ export function connect(
 
 function isAddress(target: string | readonly string[] | Transport): target is string | readonly string[] {
     return typeof target === "string" || Array.isArray(target);
+}
+
+function isArray(objects: NewObject | readonly NewObject[]): objects is readonly NewObject[] {
+    return Array.isArray(objects);
 }
 
 /** Resolve at the pong to a ping, or when the stream breaks; without a stream, after a short pause. */

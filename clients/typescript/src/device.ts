@@ -10,7 +10,16 @@ import type { Spec } from "./core/specs.js";
 import { whenDecided } from "./core/subscription.js";
 import type { Subscription } from "./core/subscription.js";
 import { throwIfAborted, unlessAborted } from "./core/waiting.js";
+import { SUBSCRIBE, requireFields, requireSpec } from "./fields.js";
 import type { DeviceStream } from "./transport/device_stream.js";
+
+/** Settings of a subscription. */
+export interface SubscribeOptions {
+    /** Name under which an app that starts again continues the subscription. */
+    readonly name?: string | undefined;
+    /** Ends the wait for the first result. */
+    readonly signal?: AbortSignal | undefined;
+}
 
 /** A device attached to the server. `Client.attach` creates it. */
 export class Device {
@@ -76,10 +85,9 @@ export class Device {
      * Without a stream it waits for one, unless the device already holds a result of that name and spec:
      * the last known result. If the signal aborts, the caller stops waiting; the subscription goes on.
      */
-    async subscribe(
-        spec: Spec,
-        options: { name?: string; signal?: AbortSignal } = {},
-    ): Promise<Subscription> {
+    async subscribe(spec: Spec, options: SubscribeOptions = {}): Promise<Subscription> {
+        requireSpec(spec);
+        requireFields(options, "options", SUBSCRIBE);
         throwIfAborted(options.signal);
         const subscription = this.#session.subscribe(spec, options.name ?? "");
         await unlessAborted(subscription.answered(), options.signal);
@@ -94,6 +102,7 @@ export class Device {
 
     /** Return the result of a spec at the device's position, now, without a lasting subscription. */
     async search(spec: Spec, options: { signal?: AbortSignal } = {}): Promise<Match[]> {
+        requireSpec(spec);
         throwIfAborted(options.signal);
         const wanted = spec.kind === "boolean" ? { ...spec, dwellMs: 0 } : spec;
         const subscription = this.#session.subscribe(wanted);

@@ -16,6 +16,8 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { RefusedError, UnavailableError, invalid } from "./core/errors.js";
 import { Deferred, unlessAborted } from "./core/waiting.js";
+import { requireFields } from "./fields.js";
+import type { Names } from "./fields.js";
 import { ErrorSchema } from "./generated/nearcast/v1/errors_pb.js";
 import type { Call } from "./transport/calls.js";
 import { withServerHint } from "./transport/connection_hints.js";
@@ -34,21 +36,27 @@ const KEEPALIVE_MS = 240_000;
 const KEEPALIVE_TIMEOUT_MS = 10_000;
 const LOST = "the connection was lost before the response";
 
+/** How to verify the server, and how it can verify this client. */
+export interface GrpcTls {
+    /** Root certificates, PEM; absent for those of Node.js. */
+    readonly rootCertificates?: Uint8Array;
+    /** Certificate and key of this client, PEM, for servers that request a client certificate. */
+    readonly certificate?: Uint8Array;
+    readonly key?: Uint8Array;
+    /** Name in the server's certificate, if it differs from the address. */
+    readonly serverName?: string;
+}
+
 /** Settings of the connection. */
 export interface GrpcOptions {
     /** How to verify the server; absent for a connection without encryption. */
-    readonly tls?: {
-        /** Root certificates, PEM; absent for those of Node.js. */
-        readonly rootCertificates?: Uint8Array;
-        /** Certificate and key of this client, PEM, for servers that request a client certificate. */
-        readonly certificate?: Uint8Array;
-        readonly key?: Uint8Array;
-        /** Name in the server's certificate, if it differs from the address. */
-        readonly serverName?: string;
-    };
+    readonly tls?: GrpcTls;
     /** After this time without data from the server the connection sends a ping. */
     readonly keepaliveMs?: number;
 }
+
+const OPTIONS: Names<GrpcOptions> = { tls: true, keepaliveMs: true };
+const TLS: Names<GrpcTls> = { rootCertificates: true, certificate: true, key: true, serverName: true };
 
 /** Connects to a server by its address, such as `localhost:7433`. The default port is 7433. */
 export class GrpcTransport implements Transport {
@@ -58,7 +66,10 @@ export class GrpcTransport implements Transport {
     readonly #options: ChannelOptions;
     #client: GrpcClient;
 
-    constructor(target: string, { tls, keepaliveMs = KEEPALIVE_MS }: GrpcOptions = {}) {
+    constructor(target: string, options: GrpcOptions = {}) {
+        requireFields(options, "options", OPTIONS);
+        const { tls, keepaliveMs = KEEPALIVE_MS } = options;
+        if (tls !== undefined) requireFields(tls, "tls", TLS);
         if (!/^([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/iu.test(target)) {
             throw invalid("target", target, 'the address of a server, such as "localhost:7433"');
         }

@@ -6,6 +6,7 @@
 export { connect, Client } from "./client.js";
 export type { AttachOptions, ConnectOptions } from "./client.js";
 export { Device } from "./device.js";
+export type { SubscribeOptions } from "./device.js";
 export type { Subscription } from "./core/subscription.js";
 export {
     ClosedError,

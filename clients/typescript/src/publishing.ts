@@ -5,6 +5,7 @@ import { writtenBounds, writtenRing } from "./core/areas.js";
 import type { ObjectArea } from "./core/areas.js";
 import { invalid } from "./core/errors.js";
 import { checkedName, finite, whole } from "./core/numbers.js";
+import { requireObject } from "./fields.js";
 import { NewObjectSchema, ObjectAreaSchema } from "./generated/nearcast/v1/objects_pb.js";
 import type {
     NewObject as WireObject,
@@ -39,6 +40,7 @@ export interface Retraction {
 
 /** Convert an object to a message; `field` is its name in errors. */
 export function writeObject(object: NewObject, field: string): WireObject {
+    requireObject(object, field);
     const { keywords, lon, lat, area, ttlMs, payload, key } = object;
     if (!Array.isArray(keywords)) throw invalid(`${field}.keywords`, keywords, "an array of texts");
     if (payload !== undefined && !isBytes(payload)) {
