@@ -59,8 +59,8 @@ test("a name in the place of the options of a subscription", async () => {
         name: "RefusedError",
         message: "options is of type string, must be an object with fields of name, signal",
     });
-    await assert.rejects(device.subscribe(TEA, untyped({ nmae: "tea" })), {
-        message: "options.nmae is unknown, must be one of name, signal",
+    await assert.rejects(device.subscribe(TEA, untyped({ title: "tea" })), {
+        message: "options.title is unknown, must be one of name, signal",
     });
     assert.deepEqual(device.subscriptions, []);
 });
