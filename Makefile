@@ -104,7 +104,7 @@ simulate-city: $(STAMP)  ## Simulate, check and describe movement on a map (MAP=
 stream-demo: $(STAMP)  ## Run the distributed system: a city's messages, the job on Spark, an audit (STREAM_DEVICES=1000 STREAM_SECONDS=300)
 	$(BIN)/nearcast stream demo --devices $(STREAM_DEVICES) --seconds $(STREAM_SECONDS) --seed $(SEED) --out runs/stream-demo
 
-bench-lamps: $(STAMP)  ## Measure Lamps as published, reduced to minutes (JSON and pictures in runs/bench)
+bench-lamps: $(STAMP)  ## Measure the systems of the Lamps paper, reduced to minutes (JSON and pictures in runs/bench)
 	$(BIN)/nearcast bench run $(foreach n,table-3 figure-9 figure-11 figure-13 figure-15,lamps/$(n)) --reduced \
 		--json runs/bench/lamps.json --plot runs/bench/lamps.png
 

@@ -25,7 +25,8 @@ from safe_region.earth.frame import Point
 from safe_region.regions.local import Circle, local_safe_region
 
 BETWEEN = 10
-"""Size of O_s: gamma is the length of the object after this many beyond the results. This is Delta."""
+"""Size of O_s: gamma is the length of the object after this many beyond the results. The paper
+adds a constant length, Delta, to the greatest length of the results instead."""
 
 
 class LocalEvaluation(Evaluation):

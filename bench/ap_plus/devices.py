@@ -1,8 +1,8 @@
 """Figures 26 and 27 of ap-tree.txt: the messages of devices, and the time that the server works.
 
-Elaps, which the paper compares with, is left out: the paper does not describe it. `ap-plus-safe` finds
-its matches with IQF+ and does the move of the AP+-Tree in addition, so the time of the server is that of
-both.
+Elaps, which the paper compares with, is left out: its own paper (Guo et al., SIGMOD 2015) was not at
+hand. `ap-plus-safe` finds its matches with IQF+ and does the move of the AP+-Tree in addition, so the
+time of the server is that of both.
 """
 
 from __future__ import annotations

@@ -13,7 +13,11 @@ PERIOD_S = 30
 
 
 class ApPlusParameters(e.MessageParameters, e.BudgetParameters):
-    """Size and shape of a run; the defaults are those of the paper, except for the sizes."""
+    """Size and shape of a run.
+
+    Defaults are among the values of the paper's Table 3, whose marks of defaults our text of it has lost.
+    Sizes and `copies_max` are ours.
+    """
 
     roads: Literal["city", "oldenburg", "bay-area"] = Field(
         "city",

@@ -126,7 +126,7 @@ DSKYPE = e.Suite(
         e.Experiment(
             "figure-25",
             "Skype, Figures 25 and 26",
-            "hybrids, from all parts in the first division to all in the second",
+            "hybrids, from all parts in the second division to all in the first",
             sweep=e.Steps(_hybrids),
             plots=(e.Lines("levels", ("messages_per_s",)),),
         ),

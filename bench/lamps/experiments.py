@@ -23,7 +23,7 @@ class LampsParameters(e.TopKParameters, e.TrajectoryParameters, e.BudgetParamete
         description="alpha of all subscriptions; by default each has its own, uniform in (0, 1).",
     )
     frequent_percent: float = Field(
-        0.25, ge=0.0, le=100.0, description="Share of the keywords that have a quadtree in IQF, figure-9."
+        0.5, ge=0.0, le=100.0, description="Share of the keywords that have a quadtree in IQF, figure-9."
     )
     audited: int = e.count(
         200,

@@ -8,7 +8,7 @@ from bench import experiment as e
 
 
 class SkypeParameters(e.MessageParameters, e.BudgetParameters):
-    """Size and shape of a run; the defaults are those of the paper, except for the sizes."""
+    """Size and shape of a run; the defaults are those of the paper, except for sizes, data, `batch`."""
 
     subscriptions: int = e.count(100_000, "Number of subscriptions.")
     window: int = e.count(100_000, "Number of messages in the window, on average if `seconds` is given.")
@@ -92,11 +92,11 @@ SKYPE = e.Suite(
     plots=(e.Bars(("amp_us", "emp_us"), ("variant", "buffer_size")),),
     reduced={"subscriptions": 10_000, "window": 10_000, "messages": 2_000, "budget_s": 5},
     about="Measures the time of a message that arrives (AMP) and of one that expires (EMP), and the "
-    "size of buffers. Variants: igpt-cskyband, which is Skype as published; igpt-kmax, "
-    "igpt-skyband, ipt-cskyband, ciq-cskyband, ciq-kmax; ours, which is the SQ+-tree with buffers "
-    "by cost; and mixtures. IQF+ stores the messages of all variants except those that name "
-    "another index. Once all messages of a data set are drawn, further ones are mixtures of two, "
-    "and rows show their number.",
+    "size of buffers. Variants: igpt-cskyband, which is Skype, with the deviations that "
+    "index/published/igpt lists; igpt-kmax, igpt-skyband, ipt-cskyband, ciq-cskyband, ciq-kmax; ours, "
+    "which is the SQ+-tree with buffers by cost; and mixtures. IQF+ stores the messages of all variants "
+    "except those that name another index. Once all messages of a data set are drawn, further ones are "
+    "mixtures of two, and rows show their number.",
     experiments=(
         _swept(
             10,

@@ -3,8 +3,9 @@
 For each subscription (skype.txt section 6.2): prob(theta), the fraction of messages that are at least as
 good as theta. The window from which a buffer was built gives n / |W| for the n-th. The number of messages
 that have reached that theta since then corrects it, so the next messages are assumed to be like the last
-ones. For all subscriptions without a window (section 6.3): the recent number of arriving messages for
-each departing one. In a window, as many are assumed to leave as arrive.
+ones. For all subscriptions without a window: the recent number of arriving messages for each departing
+one. In a window, as many are assumed to leave as arrive. (Section 6.3 estimates the ratio for windows of
+time.)
 
 Operations: O(1) a match, a departing message, and a buffer that is built. 20 bytes a subscription.
 """

@@ -23,15 +23,18 @@ cskyband
 
     where the size of a k-skyband is |s.A| (equation 9 has 0 for it at m = k), and Z is the time until a
     random walk from m, with a barrier at 2 m, reaches k - 1. Of all recent arrivals and departures of
-    messages, a fraction a are arrivals (section 6.3). With a = 1/2, as in a window of a fixed number of
-    messages, Z is that of equation 12; this is assumed of every window. |W| does not affect the minimum
-    of C. `cost` is that of earlier retrievals of the same subscription, each time the mean of the
-    previous estimate and the last one: under this policy each subscription is retrieved, and timed,
-    alone.
+    messages, a fraction a are arrivals. With a = 1/2, as in a window of a fixed number of messages, Z is
+    that of equation 12; this is assumed of every window (section 6.3 estimates a for windows of time).
+    |W| does not affect the minimum of C. `cost` is that of earlier retrievals of the same subscription,
+    each time the mean of the previous estimate and the last one: under this policy each subscription is
+    retrieved, and timed, alone.
 skyband
-    All objects with at least a fraction of the k-th best score (0.95 is the sweet spot of figure 10).
+    All objects with at least a fraction of the k-th best score (0.95 is the sweet spot of figure 10), at
+    most 8 k, which is not in the paper.
 kmax
-    k_max objects, of which none is left out: three times k (60 for 20, figure 10).
+    k_max objects, of which none is left out: three times k (60 for 20, figure 10). A message enters if it
+    is below the reach of the last refill, also if it is worse than all that are held; the paper does not
+    say.
 
 Operations: a retrieval each, for skyband two; choosing n O(log n) a subscription.
 """

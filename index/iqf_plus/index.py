@@ -4,10 +4,10 @@ Operations: insert and remove O(depth) an entry, amortised; an object has an ent
 for each pair of long ones. best O(entries of the subscription's keywords) at worst; within O(entries in
 cells that intersect the box, of one list: see `within_kernels`).
 
-Origin: IQF (lamps.txt section 5) scans the objects of a subscription's keywords, rarest first, nearest
-first, and stops when the remaining objects have too few common keywords to be good enough. Most of its
-time is spent on lists of two frequent keywords, where nearly every object has only one of the two, and
-the bound has to allow for both. A list of the objects that have both avoids that.
+Origin: our IQF (`index.published.iqf`, after lamps.txt section 5) scans the objects of a subscription's
+keywords, rarest first, nearest first, and stops when the remaining objects have too few common keywords
+to be good enough. On the list of a frequent keyword nearly every object has only one of two frequent
+keywords, while the bound has to allow for both. A list of the objects that have both avoids that.
 
 Plan of `best`. The keywords of a subscription are ranked by the length of their lists. Every object that
 has one of them is offered once, at its rarest common keyword, rank r, and

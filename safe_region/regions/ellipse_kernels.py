@@ -14,8 +14,8 @@ The bound: between two neighbouring directions rho_o is at most the larger of it
 its maximum (l + d) / 2 if o lies between them. So R lies within the sector of the least of these bounds,
 and the sector lies within the triangle fan of its corners pushed outwards.
 
-Cost: O(DIRECTIONS * k). Source: lamps.txt section 2.2 (ASR), definition 6 (dist_f); trap 4 of inscribed
-polygons avoided.
+Cost: O(DIRECTIONS * k). Source: lamps.txt section 2.2 (ASR), definition 6 (dist_f). No polygon is
+inscribed.
 """
 
 from __future__ import annotations

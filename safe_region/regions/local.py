@@ -8,8 +8,8 @@ beyond the (k+1)-th length, so that the ellipses are larger than those of the AS
 object in between has to be kept apart by its dominant region. Within R the result set does not change.
 
 Polygons lie within the region. Convex parts are inscribed. Where the dominant region of o is the outside
-of a convex set, a circumscribed polygon replaces that set. O(k * |O_s|) polygon intersections, some tens
-of microseconds each: a baseline, not for a server.
+of a convex set, a circumscribed polygon replaces that set. O(k * |O_s|) polygon intersections, some 250
+microseconds each (14 ms a region, docs/performance.md): a baseline, not for a server.
 
 Source: lamps.txt section 2.2, after W. Huang et al., CIKM 2012.
 """

@@ -22,10 +22,10 @@ class RegionMode(IntEnum):
     """The method of Lamps: the buffer has the k best objects, and the server requests the device's
     position before it decides about a new object. The test is that of `anchored`, with b = 0."""
     NEAREST = 3
-    """For moving ranges, the method of the AP+-Tree-Safe: the device holds its result, and its region is
-    a circle that ends where an object would enter or leave. The server requests the device's position
-    before it decides about a new object. The test is that of `ranges`, with no object within the
-    slack."""
+    """For moving ranges, the method of the AP+-Tree-Safe, made exact: the device holds its result, and
+    its region is a circle that ends where an object would enter or leave. The server requests the
+    device's position before it decides about a new object. The test is that of `ranges`, with no object
+    within the slack."""
 
     STATIONARY = 4
     """For stationary subscriptions, the method of Skype: the device holds its result at the place where

@@ -2,8 +2,8 @@
 
 A subscription needs a replica on each partition that has a keyword of its loose prefix (skype.txt section
 7.3.4): a message without any of these is not similar enough wherever it lies. When a reach grows, the
-subscription needs more replicas. Replicas that are no longer needed stay: they cost less than moving
-them.
+subscription needs more replicas. Replicas that are no longer needed stay, as in the
+paper (lazy reallocation).
 
 A partition of replicas receives only the subscriptions that it has replicas of. The feedback that it has
 received from an owner has a version. If this is not the version that the owner has sent last, the owner

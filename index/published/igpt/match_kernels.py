@@ -1,7 +1,8 @@
 """Finding the subscriptions that a new object affects: algorithm 1, term at a time in each leaf.
 
-As printed the algorithm loses results: a subscription that was met at one keyword and is skipped at the
-next common one, since that alone would be too little, is skipped for good. The following is sound:
+As printed the algorithm loses results: if a candidate falls short at a later common keyword (lines 12, 16
+and 21), its sum R[s] lacks that keyword, and lines 27 and 29 decide by too small a similarity. The
+following is sound:
 
 * If a subscription matches, then at the first common keyword no bound on the remaining keywords of either
   falls short: the bounds of groups, prefixes and theorem 2 apply to all common keywords.

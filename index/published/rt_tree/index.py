@@ -33,6 +33,8 @@ Our choices, where the paper leaves one:
    matches in later entries, the latter causes needless visits. Ours continues with the next entry, and
    each has its own flag. Boxes are compared by their sides: by vertices, as section 3.2 has it, a cross
    of two is missed.
+7. The paper's least number of entries of a node, 25, is not kept. R^t and R^t+ verify the keywords of a
+   clause by their ids, and not in the order of the node.
 """
 
 from __future__ import annotations

@@ -585,7 +585,7 @@ export enum RegionMode {
   ELLIPSE = 2,
 
   /**
-   * As in the AP+-Tree-Safe: the device holds its result only, the region is a circle that ends where an
+   * After the AP+-Tree-Safe, made exact: the device holds its result only, the region is a circle that ends where an
    * object would enter or leave the result, and the server requests the position of the device before it
    * decides about a new object. For Boolean with a moving range only.
    *
