@@ -355,7 +355,7 @@ class Client:
             whole_number(subscription_id, "subscription_id", 1, limit, 2**31 - 1)
         whole_number(object_id, "object_id", -(2**63), "the id of an object, or 0 for none")
         has_object = bool(object_id or object_key)
-        if not device_id and not has_object:
+        if not device_id and not has_object and subscription_id is None:
             raise invalid("device_id", "", "the id of a device, or empty with object_id or object_key")
         if device_id and has_object and subscription_id is None:
             raise invalid("subscription_id", None, "one of the device's to inspect an object for it")

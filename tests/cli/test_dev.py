@@ -114,7 +114,7 @@ class Run:
     def end(self, number):
         """Send a signal; return the rest of the output, and the status."""
         self.process.send_signal(number)
-        output, _ = self.process.communicate(timeout=120)
+        output, _ = self.process.communicate(timeout=600)
         return output, self.process.returncode
 
     def children(self):

@@ -64,7 +64,7 @@ def loaded_by(tmp_path, body, *arguments) -> set[str]:
         text=True,
         check=False,
         cwd=ROOT,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return set(json.loads(out.read_text()))
@@ -108,7 +108,7 @@ class Server:
 
     def loaded(self) -> set[str]:
         self._process.send_signal(signal.SIGTERM)
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=600)
         assert self._process.returncode == 0
         return set(json.loads(self._out.read_text()))
 

@@ -57,7 +57,7 @@ class Process:
 
     def signal(self, number) -> int:
         self.send(number)
-        _, self.output = self._process.communicate(timeout=30)
+        _, self.output = self._process.communicate(timeout=600)
         return self._process.returncode
 
 
@@ -67,7 +67,7 @@ def refused(*arguments, environment=None, status=1, quiet=True) -> str:
         [*COMMAND, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
         cwd=ROOT,
         env={**os.environ, **(environment or {})},

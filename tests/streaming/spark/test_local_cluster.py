@@ -34,7 +34,7 @@ def run(folder, *more):
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1_200,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
