@@ -56,10 +56,10 @@ def device(device_id: str, *, with_held: bool, as_json: bool, **options: Any) ->
 
     Why it has an object, or does not have it: nearcast inspect subscription DEVICE_ID NUMBER --key KEY
     """
-    if with_held:
-        found = _asked(options, lambda client: _whole(client, device_id))
-    else:
-        found = _ask(options, device_id)
+    found = _ask(
+        options,
+        lambda client: _whole(client, device_id) if with_held else client.inspect(device_id),
+    )
     _show(found, device_lines(found), as_json=as_json)
 
 
@@ -88,7 +88,10 @@ def subscription(
     """Show the spec of a subscription, and the objects that its device holds for it."""
     if object_id is not None and key is not None:
         raise click.UsageError("Give --object or --key, not both.")
-    found = _ask(options, device_id, subscription_id, object_id or 0, key or "")
+    found = _ask(
+        options,
+        lambda client: client.inspect(device_id, subscription_id, object_id or 0, object_key=key or ""),
+    )
     _show(found, subscription_lines(found), as_json=as_json)
 
 
@@ -108,21 +111,8 @@ def object_(
     """Show a live object, by its id or its key, and the devices that hold it."""
     if (object_id is None) is (key is None):
         raise click.UsageError("Give OBJECT_ID or --key KEY.")
-    found = _ask(options, "", None, object_id or 0, key or "")
+    found = _ask(options, lambda client: client.inspect(object_id=object_id or 0, object_key=key or ""))
     _show(found, object_lines(found), as_json=as_json)
-
-
-def _ask(
-    options: dict[str, Any],
-    device_id: str,
-    subscription_id: int | None = None,
-    object_id: int = 0,
-    object_key: str = "",
-) -> dict[str, Any]:
-    return _asked(
-        options,
-        lambda client: client.inspect(device_id, subscription_id, object_id, object_key=object_key),
-    )
 
 
 async def _whole(client: Client, device_id: str) -> dict[str, Any]:
@@ -133,7 +123,7 @@ async def _whole(client: Client, device_id: str) -> dict[str, Any]:
     return found
 
 
-def _asked(
+def _ask(
     options: dict[str, Any], ask: Callable[[Client], Coroutine[Any, Any, dict[str, Any]]]
 ) -> dict[str, Any]:
     from nearcast import NearcastError  # noqa: PLC0415
