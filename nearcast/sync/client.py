@@ -86,7 +86,8 @@ class Client:
             with client.attach("courier-7", lon=14.50, lat=35.89) as device:
                 print(device.search(TopK({"tea"}, k=3)))
         """
-        attached = self._client.attach(
+        attached = self._loop.run(
+            self._client.attach,
             device_id,
             lon=lon,
             lat=lat,
@@ -97,7 +98,7 @@ class Client:
             wait_s=wait_s,
             rng=rng,
         )
-        return Device(self._loop, self._loop.run(attached))
+        return Device(self._loop, attached)
 
     @contextmanager
     def fleet(self) -> Iterator[Fleet]:
@@ -106,44 +107,44 @@ class Client:
         See `nearcast.Client.fleet`.
         """
         block = self._client.fleet()
-        fleet = self._loop.run(block.__aenter__())
+        fleet = self._loop.run(block.__aenter__)
         try:
             yield Fleet(self._loop, fleet)
         finally:
-            self._loop.end(_left(block))
+            self._loop.end(lambda: _left(block))
 
     def search(self, spec: Spec, *, lon: float, lat: float) -> list[Match]:
         """Return the result that a subscription would have at one place, now.
 
         See `nearcast.Client.search`.
         """
-        return self._loop.run(self._client.search(spec, lon=lon, lat=lat))
+        return self._loop.run(self._client.search, spec, lon=lon, lat=lat)
 
     def forget_device(self, device_id: str) -> int:
         """Delete all data of a device on the server permanently; return its number of subscriptions.
 
         See `nearcast.Client.forget_device`.
         """
-        return self._loop.run(self._client.forget_device(device_id))
+        return self._loop.run(self._client.forget_device, device_id)
 
     def sync(self) -> None:
         """Wait until no message is in transit. See `nearcast.Client.sync`."""
-        self._loop.run(self._client.sync())
+        self._loop.run(self._client.sync)
 
     def advance_clock(self, time_ms: int) -> None:
         """Set the virtual time of the server and of this client's devices.
 
         See `nearcast.Client.advance_clock`.
         """
-        self._loop.run(self._client.advance_clock(time_ms))
+        self._loop.run(self._client.advance_clock, time_ms)
 
     def set_idf(self, table: IdfTable) -> int:
         """Load another table of keyword weights; return its generation. See `nearcast.Client.set_idf`."""
-        return self._loop.run(self._client.set_idf(table))
+        return self._loop.run(self._client.set_idf, table)
 
     def status(self) -> ServerStatus:
         """Return the state and the measurements of the server. It responds in every state."""
-        return self._loop.run(self._client.status())
+        return self._loop.run(self._client.status)
 
     def inspect(
         self,
@@ -157,12 +158,13 @@ class Client:
 
         See `nearcast.Client.inspect`.
         """
-        found = self._client.inspect(device_id, subscription_id, object_id, object_key=object_key)
-        return self._loop.run(found)
+        return self._loop.run(
+            self._client.inspect, device_id, subscription_id, object_id, object_key=object_key
+        )
 
     def network_changed(self) -> None:
         """Reconnect at once. See `nearcast.Client.network_changed`."""
-        self._loop.run(self._client.network_changed())
+        self._loop.run(self._client.network_changed)
 
     def close(self) -> None:
         """Detach all devices, close the connection and end the thread.
@@ -171,7 +173,7 @@ class Client:
         do. Results stay readable. A client that is still open is closed when the program ends.
         """
         atexit.unregister(self.close)
-        self._loop.close(self._client.close())
+        self._loop.close(self._client.close)
 
 
 class Fleet:
@@ -198,7 +200,8 @@ class Fleet:
         rng: random.Random | None = None,
     ) -> Device:
         """Attach a device. See `nearcast.Client.attach`."""
-        attached = self._fleet.attach(
+        attached = self._loop.run(
+            self._fleet.attach,
             device_id,
             lon=lon,
             lat=lat,
@@ -209,7 +212,7 @@ class Fleet:
             wait_s=wait_s,
             rng=rng,
         )
-        return Device(self._loop, self._loop.run(attached))
+        return Device(self._loop, attached)
 
 
 def connect(
@@ -265,7 +268,7 @@ def connect(
             )
         )
     except BaseException:
-        loop.close(_nothing())
+        loop.close(_nothing)
         raise
     return Client(loop, client)
 

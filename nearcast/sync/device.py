@@ -80,7 +80,7 @@ class Device:
 
         See `nearcast.Device.subscribe`. Without a limit of time the call waits for the server.
         """
-        return Subscription(self._loop, self._loop.run(self._device.subscribe(spec, name=name)))
+        return Subscription(self._loop, self._loop.run(self._device.subscribe, spec, name=name))
 
     def move(
         self,
@@ -96,14 +96,17 @@ class Device:
         It does not wait for the response: see `Client.sync`. See `nearcast.Device.move`.
         """
         self._loop.run(
-            self._device.move(
-                lon, lat, accuracy_m=accuracy_m, heading_deg=heading_deg, speed_mps=speed_mps
-            )
+            self._device.move,
+            lon,
+            lat,
+            accuracy_m=accuracy_m,
+            heading_deg=heading_deg,
+            speed_mps=speed_mps,
         )
 
     def search(self, spec: Spec) -> list[Match]:
         """Return the result of a spec at the device's position, now. See `nearcast.Device.search`."""
-        return self._loop.run(self._device.search(spec))
+        return self._loop.run(self._device.search, spec)
 
     def next_fix_in(self, v_max_mps: float) -> float:
         """Return the seconds for which the device need not even look where it is."""
@@ -115,11 +118,11 @@ class Device:
 
     def detach(self) -> None:
         """Detach from the server. The server keeps the subscriptions until the next attach."""
-        self._loop.end(self._device.detach())
+        self._loop.end(self._device.detach)
 
     def forget(self) -> int:
         """Delete all data of this device on the server permanently, and end the device.
 
         It returns the number of its subscriptions. See `nearcast.Client.forget_device`.
         """
-        return self._loop.run(self._device.forget())
+        return self._loop.run(self._device.forget)

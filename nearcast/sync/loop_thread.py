@@ -8,15 +8,16 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 from nearcast.errors import ClosedError, invalid
 from nearcast.protocol.shapes import number
 
 _Result = TypeVar("_Result")
+_Parameters = ParamSpec("_Parameters")
 
 _SLICE_S = 1.0
 """Longest wait without a look at signals. Python does not notice one that arrives just before it waits,
@@ -68,7 +69,10 @@ def _close_ended() -> None:
 
 
 class LoopThread:
-    """Runs coroutines on an event loop in another thread.
+    """Runs asynchronous functions on an event loop in another thread.
+
+    The functions are called there too. A coroutine that was created in the caller's thread would be lost,
+    with a warning, if the user pressed Ctrl-C before it was handed over.
 
     Parameters
     ----------
@@ -87,10 +91,15 @@ class LoopThread:
         self._thread = threading.Thread(target=self._serve, name="nearcast", daemon=True)
         self._thread.start()
 
-    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
-        """Run a coroutine; return its result, or raise its error.
+    def run(
+        self,
+        function: Callable[_Parameters, Awaitable[_Result]],
+        *args: _Parameters.args,
+        **kwargs: _Parameters.kwargs,
+    ) -> _Result:
+        """Run an asynchronous function; return its result, or raise its error.
 
-        If the time is over, or the user presses Ctrl-C, the coroutine is cancelled.
+        If the time is over, or the user presses Ctrl-C, it is cancelled.
 
         Raises
         ------
@@ -99,7 +108,7 @@ class LoopThread:
         ClosedError
             If the loop has been closed, or is closed meanwhile.
         """
-        return _awaited(self._submit(coroutine), self.timeout_s)
+        return _awaited(self._submit(lambda: function(*args, **kwargs)), self.timeout_s)
 
     def call(self, function: Callable[[], _Result]) -> _Result:
         """Call a function in the loop's thread, or in this thread if the loop has been closed.
@@ -111,17 +120,17 @@ class LoopThread:
             return function()
 
         try:
-            return _awaited(self._submit(called()), None)
+            return _awaited(self._submit(called), None)
         except ClosedError:
             if not self._is_closed:  # the error is the function's own
                 raise
         self._thread.join()
         return function()
 
-    def end(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine that ends something. A closed loop has ended everything."""
+    def end(self, function: Callable[[], Awaitable[None]]) -> None:
+        """Run a function that ends something. A closed loop has ended everything."""
         with suppress(ClosedError):
-            self.run(coroutine)
+            self.run(function)
 
     def iterate(
         self, source: AsyncGenerator[_Result, None], timeout_s: float | None
@@ -129,8 +138,8 @@ class LoopThread:
         """Yield the items of an asynchronous generator, until no item comes for `timeout_s`."""
         return self._items(source, checked_timeout_s(timeout_s))
 
-    def close(self, last: Coroutine[Any, Any, None]) -> None:
-        """Run a last coroutine, and end the thread. Waiting calls raise `ClosedError`.
+    def close(self, last: Callable[[], Awaitable[None]]) -> None:
+        """Run a last function, and end the thread. Waiting calls raise `ClosedError`.
 
         Only the first call does anything.
         """
@@ -151,9 +160,9 @@ class LoopThread:
             self._runner.run(self._stopping.wait())
 
     def _submit(
-        self, coroutine: Coroutine[Any, Any, _Result], *, is_awaited: bool = True
+        self, function: Callable[[], Awaitable[_Result]], *, is_awaited: bool = True
     ) -> Future[_Result]:
-        """Start a coroutine on the loop.
+        """Start an asynchronous function on the loop.
 
         Raises
         ------
@@ -162,33 +171,54 @@ class LoopThread:
         RuntimeError
             If the caller waits and is the loop's own thread: it would wait for itself.
         """
-        error: Exception
+        result: Future[_Result] = Future()
         with self._lock:
             if self._is_closed or not self._thread.is_alive():
-                error = ClosedError("the client is closed")
-            elif is_awaited and threading.current_thread() is self._thread:
-                error = RuntimeError("a function that the client calls cannot call the client")
-            else:
-                return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        coroutine.close()
-        raise error
+                raise ClosedError("the client is closed")
+            if is_awaited and threading.current_thread() is self._thread:
+                raise RuntimeError("a function that the client calls cannot call the client")
+            self._loop.call_soon_threadsafe(_start, self._loop, function, result)
+        return result
 
     def _items(self, source: AsyncGenerator[_Result, None], timeout_s: float | None) -> Iterator[_Result]:
         async def following() -> _Result:
             return await anext(source)
 
-        async def end() -> None:
-            await source.aclose()
-
         try:
             while True:
-                yield _awaited(self._submit(following()), timeout_s)
+                yield _awaited(self._submit(following), timeout_s)
         except (StopAsyncIteration, TimeoutError, ClosedError):
             return
         finally:
             # The garbage collector may call this, in any thread.
             with suppress(ClosedError):
-                self._submit(end(), is_awaited=False)
+                self._submit(source.aclose, is_awaited=False)
+
+
+def _start(
+    loop: asyncio.AbstractEventLoop, function: Callable[[], Awaitable[_Result]], result: Future[_Result]
+) -> None:
+    """Run a function as a task of this thread's loop; who cancels the result cancels the task."""
+
+    async def called() -> _Result:
+        return await function()
+
+    def finish(task: asyncio.Task[_Result]) -> None:
+        error = CancelledError() if task.cancelled() else task.exception()
+        if not result.set_running_or_notify_cancel():
+            return  # the caller no longer waits
+        if error is None:
+            result.set_result(task.result())
+        else:
+            result.set_exception(error)
+
+    def stop(result: Future[_Result]) -> None:
+        if result.cancelled():
+            loop.call_soon_threadsafe(task.cancel)
+
+    task = loop.create_task(called())
+    task.add_done_callback(finish)
+    result.add_done_callback(stop)
 
 
 def _awaited(future: Future[_Result], timeout_s: float | None) -> _Result:

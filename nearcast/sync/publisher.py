@@ -40,12 +40,12 @@ class Publisher:
 
         See `nearcast.Publisher.publish`.
         """
-        return self._loop.run(self._publisher.publish(objects))
+        return self._loop.run(self._publisher.publish, objects)
 
     def retract(self, *ids: int, key: str | None = None, keys: Iterable[str] | None = None) -> None:
         """Retract objects, all or none. See `nearcast.Publisher.retract`."""
-        self._loop.run(self._publisher.retract(*ids, key=key, keys=keys))
+        self._loop.run(self._publisher.retract, *ids, key=key, keys=keys)
 
     def close(self) -> None:
         """End the stream. Objects stay published. Later calls raise `ClosedError`."""
-        self._loop.end(self._publisher.close())
+        self._loop.end(self._publisher.close)

@@ -72,7 +72,7 @@ class Subscription:
 
     def exact_results(self) -> list[Match]:
         """Return the result as soon as it is exact. See `nearcast.Subscription.exact_results`."""
-        return self._loop.run(self._subscription.exact_results())
+        return self._loop.run(self._subscription.exact_results)
 
     def changes(
         self, *, reordered: bool | None = None, timeout_s: float | None = None
@@ -116,4 +116,4 @@ class Subscription:
 
     def unsubscribe(self) -> None:
         """End the subscription. See `nearcast.Subscription.unsubscribe`."""
-        self._loop.end(self._subscription.unsubscribe())
+        self._loop.end(self._subscription.unsubscribe)

@@ -63,6 +63,10 @@ def silent():
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
+async def nothing():
+    pass
+
+
 def of(word, lon=14.5, **fields):
     return GeoObject({word}, lon, 35.5, 3600.0, **fields)
 
@@ -301,8 +305,8 @@ def test_an_error_of_this_class_that_is_the_calls_own():
         raise TimeoutError("of the call")
 
     with pytest.raises(TimeoutError, match="of the call"):
-        loop.run(failing())
-    loop.close(asyncio.sleep(0))
+        loop.run(failing)
+    loop.close(nothing)
 
 
 def test_a_function_that_the_client_calls_cannot_call_it(server):
@@ -316,8 +320,8 @@ def test_a_function_that_the_client_calls_cannot_call_it(server):
         client.status()
     loop = LoopThread()
     with pytest.raises(RuntimeError, match="a function that the client calls cannot call the client"):
-        loop.call(lambda: loop.run(asyncio.sleep(0)))
-    loop.close(asyncio.sleep(0))
+        loop.call(lambda: loop.run(nothing))
+    loop.close(nothing)
 
 
 # -- the end ---------------------------------------------------------------------------------------
@@ -370,13 +374,13 @@ def test_a_fork_does_not_wait_for_the_thread_that_it_lacks():
     child = os.fork()
     if child == 0:
         try:
-            loop.run(asyncio.sleep(0))
+            loop.run(nothing)
         except ClosedError:
             os._exit(7)
         finally:
             os._exit(1)
     _, status = os.waitpid(child, 0)
-    loop.close(asyncio.sleep(0))
+    loop.close(nothing)
     assert os.waitstatus_to_exitcode(status) == 7
 
 
@@ -411,6 +415,25 @@ def test_ctrl_c_interrupts_a_wait_and_the_client_goes_on(server, word):
     process.send_signal(signal.SIGINT)
     assert process.communicate() == ("interrupted SERVING\n", "")
     assert process.returncode == 0
+
+
+def test_ctrl_c_before_a_call_is_handed_over_loses_no_coroutine(monkeypatch, recwarn):
+    """Python warns of a coroutine that nothing has awaited."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    async def items():
+        yield 1
+
+    loop = LoopThread()
+    with monkeypatch.context() as patch:
+        patch.setattr("nearcast.sync.loop_thread._Loop.call_soon_threadsafe", interrupted)
+        for call in (lambda: loop.run(nothing), lambda: next(loop.iterate(items(), None))):
+            with pytest.raises(KeyboardInterrupt):
+                call()
+    loop.close(nothing)
+    assert not recwarn.list
 
 
 def test_ctrl_c_in_another_thread_interrupts_a_wait(server, word):
