@@ -9,6 +9,7 @@ from engine.areas import AreaArrays
 from engine.boolean.layout import CIRCLE, RECTANGLE
 from engine.boolean.pairs import Pairs
 from engine.boolean.tables import BooleanTables
+from engine.items import Item, items_of
 from engine.layout import POINT
 from engine.polygons import RingPool
 from index.contracts import InconsistentIndexError
@@ -51,57 +52,52 @@ def check_boolean(tables: BooleanTables, matches_max: int) -> None:
 
 def _expected(tables: BooleanTables, awake: Slots) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Return the slots of subscriptions and objects that match, and those that may or may not."""
-    items = [
-        (slot, set(tables.objects.table.keywords(slot).tolist()))
-        for slot in tables.objects.table.used().tolist()
-    ]
+    items = items_of(tables.objects.table) if len(awake) > 0 else []
     found: dict[bool | None, set[tuple[int, int]]] = {True: set(), False: set(), None: set()}
     for one in awake.tolist():
-        first_id = tables.objects.windows.first_ids[tables.subscriptions.rows["window"][one]]
-        for slot, words in items:
-            does_count = tables.objects.table.rows["id"][slot] >= first_id
-            if does_count and _matches_expression(tables, one, words):
-                found[_is_in_range(tables, one, slot)].add((one, slot))
+        row = tables.subscriptions.rows[one]
+        first_id = tables.objects.windows.first_ids[row["window"]]
+        clauses = [
+            (set(required.tolist()), set(excluded.tolist()))
+            for required, excluded in tables.expression(one)
+        ]
+        for item in items:
+            if item.id >= first_id and any(
+                item.keywords >= required and not item.keywords & excluded
+                for required, excluded in clauses
+            ):
+                found[_is_in_range(tables, row, item)].add((one, item.slot))
     return found[True], found[None]
 
 
-def _matches_expression(tables: BooleanTables, slot: int, words: set[int]) -> bool:
-    """Return whether an object with these keywords matches the expression of a subscription."""
-    return any(
-        words >= set(required.tolist()) and not words & set(excluded.tolist())
-        for required, excluded in tables.expression(slot)
-    )
-
-
-def _is_in_range(tables: BooleanTables, slot: int, object_slot: int) -> bool | None:
+def _is_in_range(tables: BooleanTables, row: Any, item: Item) -> bool | None:  # noqa: ANN401 - numpy's
     """Return whether an object lies in the range within which a subscription's device holds matches.
 
     None if that depends on rounding.
     """
-    row, item = tables.subscriptions.rows[slot], tables.objects.table.rows[object_slot]
     wanted: oracle_plane.Range
     beyond_m = float(row["margin_m"] if row["too_many"] else row["slack_m"])
     middle = float(row["x_m"]), float(row["y_m"])
+    area = _area(tables.objects.areas.arrays, item.slot)
     if row["is_moving"] and row["shape"] == RECTANGLE:
-        return _is_in_extent(row, beyond_m, item, _area(tables.objects.areas.arrays, object_slot))
+        return _is_in_extent(row, beyond_m, item, area)
     if row["shape"] == CIRCLE:
         wanted = oracle_plane.OracleCircle(float(row["radius_m"]) + beyond_m, middle)
     elif row["shape"] == RECTANGLE:
         wanted = _rectangle(row)
     else:
         wanted = _polygon(row, tables.polygons.pool)
-    point = float(item["x_m"]), float(item["y_m"])
-    return oracle_plane.is_within(wanted, point, _area(tables.objects.areas.arrays, object_slot))
+    return oracle_plane.is_within(wanted, (item.x_m, item.y_m), area)
 
 
 def _is_in_extent(
-    row: Any,  # noqa: ANN401 - rows of numpy's
+    row: Any,  # noqa: ANN401 - a row of numpy's
     beyond_m: float,
-    item: Any,  # noqa: ANN401
+    item: Item,
     area: oracle_plane.Area | None,
 ) -> bool | None:
     """Return whether an object lies in a moving rectangle, enlarged on all sides."""
-    (x_m, y_m), point = (float(row["x_m"]), float(row["y_m"])), (float(item["x_m"]), float(item["y_m"]))
+    (x_m, y_m), point = (float(row["x_m"]), float(row["y_m"])), (item.x_m, item.y_m)
     half_x_m, half_y_m = float(row["x2_m"]), float(row["y2_m"])
     if isinstance(area, oracle_plane.OraclePolygon) and beyond_m > 0.0:
         answers = set()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
+from engine.items import Item, items_of
 from engine.layout import NO_WINDOW
 from engine.options import StationaryPolicy
 from engine.stationary.entry_kernels import free_count
@@ -36,8 +38,9 @@ def check_stationary(tables: StationaryTables, policy: StationaryPolicy) -> None
     if room != tables.end:
         raise InconsistentIndexError("the buffers have a wrong count of free entries")
     _check_chains(tables)
+    items = items_of(tables.objects.table) if len(awake) > 0 else []
     for slot in awake.tolist():
-        _check_buffer(tables, slot, policy)
+        _check_buffer(tables, slot, policy, items)
 
 
 def _check_chains(tables: StationaryTables) -> None:
@@ -63,14 +66,16 @@ def _check_chains(tables: StationaryTables) -> None:
         raise InconsistentIndexError("the result index is not the inverse of the buffers")
 
 
-def _check_buffer(tables: StationaryTables, slot: int, policy: StationaryPolicy) -> None:
+def _check_buffer(
+    tables: StationaryTables, slot: int, policy: StationaryPolicy, items: Iterable[Item]
+) -> None:
     """Require that a buffer is a partial k-skyband, or everything, and that its best k are the result."""
     row = tables.subscriptions.rows[slot]
     handle, k = int(row["id"]), int(row["k"])
     start = int(row["entry_start"])
     entries = tables.entries[start : start + int(row["entry_count"])]
     reach = (float(row["reach_m"]), int(row["reach_id"]))
-    found = sorted(pair for pair, _ in ranked(tables, slot) if pair < reach)
+    found = sorted(pair for pair, _ in ranked(tables, slot, items) if pair < reach)
     held = {
         (float(entry["length_m"]), int(entry["object_id"])): int(entry["dominators"]) for entry in entries
     }

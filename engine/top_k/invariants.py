@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
+from engine.items import Item, items_of
 from engine.objects import Objects
 from engine.top_k.layout import ELLIPSE, NO_HOLDING, NO_PENDING, TFIDF, Row, Rows
 from engine.top_k.tables import TopKTables
@@ -45,8 +46,9 @@ def check_top_k(tables: TopKTables) -> None:
         raise InconsistentIndexError("the buffers have a wrong count of free entries")
     _check_chains(tables)
     _check_pending(tables)
+    items = items_of(tables.objects.table) if len(awake) > 0 else []
     for slot in awake.tolist():
-        _check_buffer(tables, slot)
+        _check_buffer(tables, slot, items)
 
 
 def _check_chains(tables: TopKTables) -> None:
@@ -83,25 +85,19 @@ def _check_pending(tables: TopKTables) -> None:
         raise InconsistentIndexError("pending pairs are missing")
 
 
-def ranked(tables: Ranked, slot: int) -> Iterator[tuple[Pair, float]]:
-    """Yield ((length at the anchor, id), r) for every live qualifying object."""
+def ranked(tables: Ranked, slot: int, items: Iterable[Item]) -> Iterator[tuple[Pair, float]]:
+    """Yield ((length at the anchor, id), r) for every live object that qualifies."""
     row = tables.subscriptions.rows[slot]
-    wanted = set(tables.subscriptions.keywords(slot).tolist())
+    similarity, weight_m = int(row["similarity"]), float(row["weight_m"])
+    x_m, y_m = float(row["x_m"]), float(row["y_m"])
+    wanted = frozenset(tables.subscriptions.keywords(slot).tolist())
     first_id = tables.objects.windows.first_ids[row["window"]]
-    for object_slot in tables.objects.table.used().tolist():
-        item = tables.objects.table.rows[object_slot]
-        if item["id"] < first_id:
-            continue
-        words = tables.objects.table.keywords(object_slot).tolist()
-        common = wanted.intersection(words)
-        if common:
-            masses = (_mass(tables, row, one) for one in (common, wanted, words))
-            distance = text_distance(int(row["similarity"]), *masses)
-            r_m = float(row["weight_m"]) * distance
-            here = length(
-                float(row["x_m"]) - float(item["x_m"]), float(row["y_m"]) - float(item["y_m"]), r_m
-            )
-            yield (here, int(item["id"])), r_m
+    for item in items:
+        common = wanted & item.keywords
+        if common and item.id >= first_id:
+            masses = (_mass(tables, row, one) for one in (common, wanted, item.keywords))
+            r_m = weight_m * text_distance(similarity, *masses)
+            yield (length(x_m - item.x_m, y_m - item.y_m, r_m), item.id), r_m
 
 
 def _mass(tables: Ranked, row: Any, words: Collection[int]) -> float:  # noqa: ANN401 - a row
@@ -111,7 +107,7 @@ def _mass(tables: Ranked, row: Any, words: Collection[int]) -> float:  # noqa: A
     return sum(float(tables.objects.weights.squares[word, row["index"] - 1]) for word in words)
 
 
-def _check_buffer(tables: TopKTables, slot: int) -> None:
+def _check_buffer(tables: TopKTables, slot: int, items: Iterable[Item]) -> None:
     """Require that a buffer is correct for its region mode, and within its capacity."""
     row = tables.subscriptions.rows[slot]
     handle, k = int(row["id"]), int(row["k"])
@@ -121,7 +117,7 @@ def _check_buffer(tables: TopKTables, slot: int) -> None:
     holdings = tables.buffers.holdings[start : start + int(row["buffer_count"])]
     ids = tables.objects.table.rows["id"][holdings["object"]]
     held = dict(zip(ids.tolist(), holdings["r_m"].tolist(), strict=True))
-    best = sorted(ranked(tables, slot))
+    best = sorted(ranked(tables, slot, items))
     reach = (float(row["reach_m"]), int(row["reach_id"]))
     if row["region"] == ELLIPSE:
         if row["first_pending"] != NO_PENDING or (len(held) < k and math.isfinite(reach[0])):

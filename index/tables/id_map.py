@@ -54,10 +54,14 @@ class IdMap:
 
     def present(self, ids: Ints) -> npt.NDArray[np.bool_]:
         """Return whether each id is present."""
+        there: npt.NDArray[np.bool_] = self.numbers(ids) != NO_VALUE
+        return there
+
+    def numbers(self, ids: Ints) -> Values:
+        """Return the numbers of ids, NO_VALUE for those that are absent."""
         found = np.empty(len(ids), dtype=np.int32)
         kernels.find_all(self.keys, self.values, ids, found)
-        there: npt.NDArray[np.bool_] = found != NO_VALUE
-        return there
+        return found
 
     def contains(self, one: int) -> bool:
         """Return whether an id is present."""
@@ -97,9 +101,11 @@ class IdMap:
         there = self.keys[self.keys != NO_KEY]
         if len(there) != self._count or len(np.unique(there)) != self._count:
             raise InconsistentIndexError("the id map has a wrong count of keys")
-        for key, cell in zip(there.tolist(), np.flatnonzero(self.keys != NO_KEY).tolist(), strict=True):
-            if kernels.find_cell(self.keys, key) != cell:
-                raise InconsistentIndexError(f"id {key} cannot be found")
+        cells, found = np.arange(len(self.keys), dtype=np.int32), np.empty(len(there), dtype=np.int32)
+        kernels.find_all(self.keys, cells, there, found)
+        lost = there[found != np.flatnonzero(self.keys != NO_KEY)]
+        if len(lost) > 0:
+            raise InconsistentIndexError(f"id {lost[0]} cannot be found")
 
     def _reserve(self, count: int) -> None:
         cells = len(self.keys)

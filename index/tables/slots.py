@@ -162,19 +162,19 @@ class SlotTable:
         kept = used if taken is None else np.setdiff1d(used, taken, assume_unique=True)
         if len(kept) != len(self) or len(used) + self._free_count != self.end:
             raise InconsistentIndexError("the table has a wrong count of rows")
-        for slot, one in zip(kept.tolist(), self.rows["id"][kept].tolist(), strict=True):
-            if not self.ids.contains(one) or self.ids.find(np.array([one]))[0] != slot:
-                raise InconsistentIndexError(f"id {one} is not in its slot {slot}")
-        length = 0
-        for slot in used.tolist():
-            words = self.keywords(slot)
-            start = int(self.rows["keyword_start"][slot])
-            if start + int(self.rows["keyword_count"][slot]) > self._pool_end:
-                raise InconsistentIndexError(f"keywords of slot {slot} lie outside the pool")
-            if (np.diff(words) <= 0).any():
-                raise InconsistentIndexError(f"keywords of slot {slot} are not strictly increasing")
-            length += len(words)
-        if length + self._pool_garbage != self._pool_end:
+        wrong = kept[self.ids.numbers(self.rows["id"][kept]) != kept]
+        if len(wrong):
+            raise InconsistentIndexError(f"id {self.rows['id'][wrong[0]]} is not in its slot {wrong[0]}")
+        starts = self.rows["keyword_start"][used].astype(np.int64)
+        counts = self.rows["keyword_count"][used].astype(np.int64)
+        wrong = used[(starts < 0) | (starts + counts > self._pool_end)]
+        if len(wrong):
+            raise InconsistentIndexError(f"keywords of slot {wrong[0]} lie outside the pool")
+        lists, owners = self.keyword_lists(used), np.repeat(used, counts)
+        wrong = owners[1:][(owners[1:] == owners[:-1]) & (np.diff(lists.ids) <= 0)]
+        if len(wrong):
+            raise InconsistentIndexError(f"keywords of slot {wrong[0]} are not strictly increasing")
+        if len(lists.ids) + self._pool_garbage != self._pool_end:
             raise InconsistentIndexError("the keyword pool has a wrong count of garbage")
 
     def _reserve(self, row_count: int, pool_count: int) -> None:
