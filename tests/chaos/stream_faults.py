@@ -29,7 +29,9 @@ from tests.support.stream_results import changes_of, complete, follow, read_file
 
 _PAUSE_S = 0.5
 """Between two files of messages."""
-_BATCH_S = 180.0
+_AHEAD = 10
+"""So many files come at most while no batch is complete: a job on a busy machine keeps up."""
+_BATCH_S = 600.0
 """A batch takes a second or two, and the start of a job some more: a guard against waiting for ever."""
 _MOMENT_S = 1.5
 """A fault comes so long behind the end of a batch, at most: in the middle of the next."""
@@ -137,21 +139,21 @@ class StreamJob:
         return len(complete(self.folder / "out"))
 
     def await_batches(self, count: int) -> None:
-        """Wait until so many are complete; raise StreamError if that takes too long."""
-        end_s = time.monotonic() + _BATCH_S
-        while self.batches() < count:
-            self.running()
-            if time.monotonic() > end_s:
-                raise StreamError(f"{self.batches()} batches, not {count}: {self.last_words()}")
-            time.sleep(0.05)
+        """Wait until so many are complete; raise StreamError if the job does not go on."""
+        self._await(lambda: self.batches() >= count)
 
     def await_all(self) -> None:
-        """Wait until every file has been read."""
-        end_s = time.monotonic() + _BATCH_S
-        while not self.has_read_all():
+        """Wait until every file has been read; raise StreamError if the job does not go on."""
+        self._await(self.has_read_all)
+
+    def _await(self, is_done: Callable[[], bool]) -> None:
+        batches, end_s = self.batches(), time.monotonic() + _BATCH_S
+        while not is_done():
             self.running()
+            if self.batches() > batches:
+                batches, end_s = self.batches(), time.monotonic() + _BATCH_S
             if time.monotonic() > end_s:
-                raise StreamError(f"not all has been read: {self.last_words()}")
+                raise StreamError(f"no batch after {batches} is complete: {self.last_words()}")
             time.sleep(0.1)
 
     def has_read_all(self) -> bool:
@@ -164,12 +166,17 @@ class StreamJob:
 
     @contextmanager
     def feeding(self) -> Iterator[None]:
-        """Let files come."""
+        """Let files come, as long as the job keeps up."""
         stop = threading.Event()
 
         def feed() -> None:
+            batches, added = self.batches(), 0
             while not stop.wait(_PAUSE_S):
-                self.add()
+                if self.batches() > batches:
+                    batches, added = self.batches(), 0
+                if added < _AHEAD:
+                    self.add()
+                    added += 1
 
         thread = threading.Thread(target=feed)
         thread.start()
