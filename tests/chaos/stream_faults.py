@@ -150,8 +150,8 @@ class StreamJob:
         batches, end_s = self.batches(), time.monotonic() + _BATCH_S
         while not is_done():
             self.running()
-            if self.batches() > batches:
-                batches, end_s = self.batches(), time.monotonic() + _BATCH_S
+            if (complete_now := self.batches()) > batches:
+                batches, end_s = complete_now, time.monotonic() + _BATCH_S
             if time.monotonic() > end_s:
                 raise StreamError(f"no batch after {batches} is complete: {self.last_words()}")
             time.sleep(0.1)
@@ -172,8 +172,8 @@ class StreamJob:
         def feed() -> None:
             batches, added = self.batches(), 0
             while not stop.wait(_PAUSE_S):
-                if self.batches() > batches:
-                    batches, added = self.batches(), 0
+                if (complete_now := self.batches()) > batches:
+                    batches, added = complete_now, 0
                 if added < _AHEAD:
                     self.add()
                     added += 1
