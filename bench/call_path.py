@@ -1,9 +1,10 @@
 """Which functions of the project one report and one published object pass through, in a real server.
 
 A server runs in this process, with a device and a publisher on real channels. A profile hook is on from
-just before one message is sent until what it causes has come back. What is counted are different
-functions and modules of the server's rooms; compiled kernels are no calls of Python, and count with the
-function that enters them. The way into a thread and back is seen, timers that fire meanwhile are, too.
+just before one message is sent until what it causes has come back, three times: what is counted are
+different functions and modules of the server's rooms that each of the three messages passes through, so
+that timers that fire meanwhile are not among them. Compiled kernels are no calls of Python, and count
+with the function that enters them. The way into a thread and back is seen.
 
 `python -m bench.call_path` prints both lists.
 """
@@ -39,6 +40,7 @@ _NEAR_DEG = 0.001
 _TTL_MS = 60_000
 _WARM = 5
 """Messages of each kind before those that are counted."""
+_COUNTED = 3
 _SETTLE_S = 0.3
 
 
@@ -50,11 +52,15 @@ class Function(NamedTuple):
 
 
 class Calls:
-    """Different functions of the server's rooms that were called, in the order of their first call."""
+    """Different functions of the server's rooms that every message passed through.
+
+    They are in the order of the first message's first calls, with how often it called them.
+    """
 
     def __init__(self) -> None:
         self.functions: dict[Function, int] = {}
         self.is_counting = False
+        self._of_one: dict[Function, int] = {}
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
@@ -78,7 +84,7 @@ class Calls:
         if path.parts[0] not in _ROOMS or code.co_name.startswith("<"):
             return
         function = Function(".".join(path.with_suffix("").parts), code.co_qualname)
-        self.functions[function] = self.functions.get(function, 0) + 1
+        self._of_one[function] = self._of_one.get(function, 0) + 1
 
     @property
     def modules(self) -> set[str]:
@@ -89,10 +95,17 @@ class Calls:
         """Let an exchange happen some times, then count what it passes through."""
         for _ in range(_WARM):
             await exchange()
+        of_each = [await self._count_one(exchange) for _ in range(_COUNTED)]
+        in_all = set.intersection(*map(set, of_each))
+        self.functions = {function: times for function, times in of_each[0].items() if function in in_all}
+
+    async def _count_one(self, exchange: Callable[[], Awaitable[None]]) -> dict[Function, int]:
         await asyncio.sleep(_SETTLE_S)
+        self._of_one = {}
         self.is_counting = True
         await exchange()
         self.is_counting = False
+        return self._of_one
 
 
 async def report_and_publication() -> tuple[Calls, Calls]:

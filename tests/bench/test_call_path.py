@@ -6,7 +6,7 @@ from bench.call_path import report_and_publication
 from bench.call_steps import DEVICE, PARTS, PUBLICATION, PUBLISHER, REPORT
 
 REPORT_MAX, OBJECT_MAX = 200, 290
-"""Functions: ARCHITECTURE.md has how many they were; a few depend on how long things take."""
+"""Functions: ARCHITECTURE.md has how many they were."""
 
 
 def positions(calls, steps):
