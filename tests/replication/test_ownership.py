@@ -76,14 +76,13 @@ class Member:
                 self.ownership.read_lease(lease_from(record.value))
 
     def begin(self):
-        """Begin what is to do: its writes are under way."""
+        """Begin what is to do: its writes are under way. Slots to release are served until then."""
         if self.has_ended:
             return
         steps = self.ownership.steps()
         for slot in steps.lost:
-            self.rows.pop(slot, None)  # unless it is being released
+            del self.rows[slot]
         for slot, expected in steps.release.items():
-            self.rows.pop(slot, None)
             self.under_way.append((slot, None, expected))
         for slot, expected in steps.take.items():
             self.under_way.append((slot, self.node, expected))
@@ -95,6 +94,8 @@ class Member:
         self.under_way.clear()
 
     def _write(self, slot, node, expected, *, is_answered):
+        if node is None:
+            self.rows.pop(slot, None)  # whatever the outcome
         if self.is_cut:
             self.ownership.failed(slot)
             return
@@ -204,8 +205,7 @@ class Nodes(RuleBasedStateMachine):
     def consistent(self):
         for member in getattr(self, "of", {}).values():
             member.ownership.check()
-            releasing = {slot for slot, node, _ in member.under_way if node is None}
-            assert member.rows.keys() == member.ownership.held().keys() - releasing
+            assert member.rows.keys() == member.ownership.held().keys()
 
     def teardown(self):
         if not hasattr(self, "of"):
