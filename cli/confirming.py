@@ -33,5 +33,5 @@ def confirm(question: str) -> None:
         If there is no terminal.
     """
     if sys.stdin is None or not sys.stdin.isatty():
-        raise WrongUseError("--yes is absent, must be given without a terminal to confirm on")
+        raise WrongUseError("there is no terminal to ask on: --yes is absent, must be given to confirm")
     click.confirm(question, abort=True)

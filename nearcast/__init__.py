@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from nearcast import sync
     from nearcast.client import Client, Fleet, connect
     from nearcast.device import Device
+    from nearcast.protocol.keyword_warnings import KeywordWarning
     from nearcast.protocol.placement import PlacementWarning
     from nearcast.protocol.subscription import Subscription
     from nearcast.publisher import Publisher
@@ -62,6 +63,7 @@ _MODULES = {
     "Client": "client",
     "Device": "device",
     "Fleet": "client",
+    "KeywordWarning": "protocol.keyword_warnings",
     "PlacementWarning": "protocol.placement",
     "Publisher": "publisher",
     "Subscription": "protocol.subscription",
@@ -94,6 +96,7 @@ __all__ = [
     "Geofence",
     "IdfError",
     "IdfTable",
+    "KeywordWarning",
     "Last",
     "LiveObject",
     "LogServer",

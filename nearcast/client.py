@@ -18,6 +18,7 @@ from nearcast.protocol.clock import Clock
 from nearcast.protocol.converters import idf_parts, server_status, whole_number
 from nearcast.protocol.device_session import DeviceSession
 from nearcast.protocol.inspection import plain
+from nearcast.protocol.keyword_warnings import warn_of_operators
 from nearcast.protocol.location import Location
 from nearcast.protocol.names import checked_name
 from nearcast.protocol.shapes import checked_position, number
@@ -216,6 +217,7 @@ class Client:
         )
         response = await self._call(lambda channel: channel.devices.Search, request)
         self.clock.suggest(response.time_ms)
+        warn_of_operators(spec, stacklevel=2)
         return [
             Match(object_from(found.object), found.score, found.distance_m) for found in response.matches
         ]

@@ -13,6 +13,7 @@ from nearcast.geofence import Geofence
 from nearcast.model import Boolean, Counters, Match, Spec, SubscriptionState
 from nearcast.protocol.clock import LEAP_MS
 from nearcast.protocol.device_session import DeviceSession
+from nearcast.protocol.keyword_warnings import warn_of_operators
 from nearcast.protocol.subscription import Subscription, decided
 from nearcast.transport.device_streams import DeviceStreams
 from safe_region.earth.frame import Frame
@@ -148,6 +149,7 @@ class Device:
         subscription = session.subscribe(spec, name)
         await subscription.answered()
         session.placement.check_range(session.frame, spec, stacklevel=2)
+        warn_of_operators(spec, stacklevel=2)
         return subscription
 
     async def move(
@@ -218,6 +220,7 @@ class Device:
             if subscription.error is not None:
                 raise subscription.error
             session.placement.check_range(session.frame, spec, stacklevel=2)
+            warn_of_operators(spec, stacklevel=2)
             return subscription.results()
         finally:
             session.unsubscribe(subscription)  # does not wait for the server's response

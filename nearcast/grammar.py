@@ -101,6 +101,11 @@ def parsed(text: str) -> Node:
     return _Parser(text).tree()
 
 
+def has_operator(text: str) -> bool:
+    """Return whether AND, OR or NOT is a word of a text, in capitals."""
+    return not _OPERATORS.keys().isdisjoint(text.split())
+
+
 def keyword_of(token: Token, text: str) -> str:
     """Return the normalised keyword of a token."""
     written = token.text if token.terminal is Terminal.WORD else _unquoted(token, text)

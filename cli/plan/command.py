@@ -110,4 +110,9 @@ def _text(demand: Demand, found: Plan) -> str:
         ]
     width = max(len(name) for name, _ in rows)
     lines = [f"{name.ljust(width)}  {value}" for name, value in rows]
+    if found.nodes == 1 + demand.spare:
+        lines += [
+            "",
+            "One server without a log can carry this load; a cluster survives the loss of a machine.",
+        ]
     return "\n".join([f"{demand.devices:,.0f} devices, {demand.objects:,.0f} objects", "", *lines])

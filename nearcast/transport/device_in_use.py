@@ -86,7 +86,8 @@ async def attach_when_free(
         # The first message is a warning, which Python prints: the wait would look like a hang.
         _log.log(
             logging.INFO if has_warned else logging.WARNING,
-            "device %s: another instance is attached; waiting for up to %.0f s more",
+            "device %s: another instance is attached; waiting for up to %.0f s more "
+            "(take_over=True replaces it at once)",
             device_id,
             left_s,
         )

@@ -199,7 +199,8 @@ class Planner:
                 Reason.TOO_MANY,
                 "subscription_id",
                 f"subscription {count + 1} of the device",
-                f"at most {count_max} subscriptions a device",
+                f"at most {count_max} subscriptions a device; an app that restarts continues those "
+                "with a name",
             )
         if handle is None:
             planned = "subscriptions", principal.tenant

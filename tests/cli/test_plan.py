@@ -137,6 +137,16 @@ def test_the_output_is_text_or_json():
     assert f"nodes                        {found['plan']['nodes']}, 1 of them spare" in text
 
 
+@pytest.mark.parametrize("spare", [0, 2])
+def test_a_load_for_which_one_server_suffices(spare):
+    """So that nobody takes a plan for two devices as advice to buy seven machines."""
+    text = run("--devices=2000", f"--spare={spare}").output
+    assert text.endswith(
+        "\nOne server without a log can carry this load; a cluster survives the loss of a machine.\n"
+    )
+    assert "One server" not in run("--devices=2000000", f"--spare={spare}").output
+
+
 def test_locations_a_second_are_devices_that_send_one_every_five_seconds():
     found = json.loads(run("--updates-per-s=190000", "--json").output)
     assert found["demand"]["devices"] == 950_000

@@ -239,7 +239,7 @@ def test_an_empty_name_is_refused_by_inspect(arguments, name):
 @pytest.mark.processes
 def test_forget_without_a_terminal_requires_the_option():
     done = run("forget", "device", "car-7", "--server=localhost:1", stdin="y\n")
-    expected = "Error: --yes is absent, must be given without a terminal to confirm on\n"
+    expected = "Error: there is no terminal to ask on: --yes is absent, must be given to confirm\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
 
 
