@@ -57,6 +57,9 @@ pytestmark = pytest.mark.processes
 
 LARGE = 16_000
 """Bytes of a payload."""
+SMALL_WINDOW = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
+"""Options of a channel that takes little more than what is read: gRPC makes windows of slow connections
+larger, in which a whole copy might fit."""
 
 
 @asynccontextmanager
@@ -205,7 +208,7 @@ async def test_a_caller_that_does_not_read_makes_way_for_others(tmp_path, monkey
                 for _ in range(40):
                     await publisher.publish([large_object() for _ in range(25)])
             address = f"127.0.0.1:{a.port}"
-            async with grpc.aio.insecure_channel(address) as channel:
+            async with grpc.aio.insecure_channel(address, SMALL_WINDOW) as channel:
                 call = SnapshotServiceStub(channel).Copy(snapshot_service_pb2.CopyRequest())
                 assert (await call.read()).snapshot.size_bytes > 1_000 * LARGE
                 while True:
