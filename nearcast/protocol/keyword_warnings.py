@@ -1,7 +1,7 @@
 """Warnings of keywords that are likely meant as expressions.
 
 `TopK({"parcel AND cold"})` is valid: it requests objects with this one keyword, which contains blanks.
-Few publishers use such a keyword, so the SDK warns the app's developer.
+The app's developer probably meant two keywords, so the SDK warns.
 
 Operations: O(characters of the keywords).
 """

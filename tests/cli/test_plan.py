@@ -139,7 +139,7 @@ def test_the_output_is_text_or_json():
 
 @pytest.mark.parametrize("spare", [0, 2])
 def test_a_load_for_which_one_server_suffices(spare):
-    """So that nobody takes a plan for two devices as advice to buy seven machines."""
+    """So that nobody takes the plan of a cluster as advice to have one."""
     text = run("--devices=2000", f"--spare={spare}").output
     assert text.endswith(
         "\nOne server without a log can carry this load; a cluster survives the loss of a machine.\n"
