@@ -10,6 +10,7 @@ which matcher it belongs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from index.tables.slots import Slots
 
 Rows = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 TOP_K = 0
 """The k best objects, wherever the device is."""
@@ -68,6 +70,17 @@ CHANGE_DTYPE = np.dtype(
 """One object that enters or leaves one buffer."""
 
 
+def concatenated(parts: Sequence[npt.NDArray[_Scalar]]) -> npt.NDArray[_Scalar]:
+    """Return arrays of one type as one; if only one of them is not empty, that one and no copy.
+
+    `np.concatenate` takes 8 us to compare the types of three empty arrays of changes.
+    """
+    some = [one for one in parts if len(one)]
+    if len(some) > 1:
+        return np.concatenate(some)
+    return some[0] if some else parts[0]
+
+
 def grouped(changes: Rows, *, undo: bool = False) -> Rows:
     """Return changes by subscription, objects that leave before those that enter, by object id.
 
@@ -78,6 +91,8 @@ def grouped(changes: Rows, *, undo: bool = False) -> Rows:
     undo
         Whether to omit an object that both enters and leaves.
     """
+    if not len(changes):
+        return changes
     handles: Ints = changes["handle"].copy()
     order = order_of(handles, np.arange(len(changes)))
     found: Rows = changes[order[: group(changes, order, int(undo))]]

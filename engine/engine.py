@@ -28,6 +28,7 @@ from engine.contracts import (
     Published,
     Rows,
     Settled,
+    concatenated,
     grouped,
     kind_of,
     kinds_of,
@@ -199,7 +200,7 @@ class Engine:
             left = self._let_go(self.objects.windows.leaving(objects.ids), notify=True)
         slots = self.objects.insert(objects, expiry_ms, rings, created_ms)
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
-        return Published(*map(np.concatenate, zip(*found, strict=True)))._replace(left=left)
+        return Published(*map(concatenated, zip(*found, strict=True)))._replace(left=left)
 
     def pass_ids(self, next_id: int) -> Rows:
         """Let ids pass that no object here has: they count in windows of a number of objects.
@@ -279,10 +280,10 @@ class Engine:
 
     def _with_refilled(self, changes: list[Rows]) -> Rows:
         """Return changes, with the replacements of removed objects."""
-        refilled = np.concatenate([matcher.refill() for matcher in self.matchers.values()])
+        refilled = [matcher.refill() for matcher in self.matchers.values()]
         # Always in one order: whether a subscription is refilled may depend on the duration of other
         # work.
-        return grouped(np.concatenate([*changes, refilled]))
+        return grouped(concatenated([*changes, *refilled]))
 
     def take_shrunk(self) -> Ints:
         """Return the stationary subscriptions with an expired result that no object replaces.
@@ -359,7 +360,7 @@ class Engine:
     def evaluate(self, positions: Positions) -> Rows:
         """Evaluate subscriptions at the positions of their devices; wake those that are parked."""
         changes = [part.matcher.evaluate(part.positions) for part in self.divided(positions)]
-        return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
+        return concatenated(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
 
     def evaluate_parts(self, parts: list[Part]) -> Evaluated:
         """Evaluate the parts of a batch; return changes, and the bounds that devices need.
@@ -382,7 +383,7 @@ class Engine:
             found.were_awake[part.rows] = one.were_awake
             for column, values in zip(found.bounds, one.bounds, strict=True):
                 column[part.rows] = values
-        return found._replace(changes=np.concatenate(changes)) if changes else found
+        return found._replace(changes=concatenated(changes)) if changes else found
 
     def held(self, handle: int) -> tuple[Ints, Floats]:
         """Return the ids of the objects that a subscription's device holds, and their constant parts."""

@@ -110,7 +110,10 @@ class Objects:
 
     def norms(self, objects: ObjectBatch) -> Floats:
         """Return the sum of the squared weights of each object's keywords, by object and slot."""
-        return np.stack([self.weights.norms(objects.keywords, slot) for slot in range(SLOTS)], axis=1)
+        found = np.empty((len(objects), SLOTS))
+        for slot in range(SLOTS):
+            found[:, slot] = self.weights.norms(objects.keywords, slot)
+        return found
 
     def weighed(self, interests: InterestBatch) -> InterestBatch:
         """Return interests with the current weights of keywords, where their similarity uses weights."""
@@ -125,7 +128,10 @@ class Objects:
     def norms_of(self, slots: Slots) -> Floats:
         """Return the same sums for live objects."""
         rows = self.table.rows
-        return np.stack([rows[f"norm2_{slot}"][slots] for slot in range(SLOTS)], axis=1)
+        found = np.empty((len(slots), SLOTS))
+        for slot in range(SLOTS):
+            found[:, slot] = rows[f"norm2_{slot}"][slots]
+        return found
 
     def begin_weights(self, generation: int, squares: Floats) -> None:
         """Start the change to other weights, given by keyword; `fill` continues it."""

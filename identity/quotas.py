@@ -139,6 +139,7 @@ class Account:
         "is_limited",
         "name",
         "quota",
+        "received_bytes",
         "stream_count",
         "tenant",
         "unread_bytes",
@@ -167,6 +168,8 @@ class Account:
         self.call_count = 0
         self.unread_bytes = 0
         """Bytes of responses to calls that are not written yet."""
+        self.received_bytes = 0
+        """Bytes of requests to publish that were read and have no result yet."""
         self.answer_bytes = _FIRST_ANSWER_BYTES
         """Bytes of the last response."""
         self.used_us = 0.0
@@ -223,8 +226,9 @@ class Account:
             self._usage_us, self._window = 0.0, window
         self._usage_us += cost_us
         self.used_us += cost_us
-        self._time.charge(cost_us, now_s)
-        self._pace.charge(cost_us, now_s)
+        for bucket in self._time, self._pace:
+            if bucket.is_limited:
+                bucket.charge(cost_us, now_s)
         if self.tenant is not None:
             self.tenant.charge(cost_us, now_s)
 

@@ -27,6 +27,8 @@ from bench.neighbours.caller import ATTACH, PUBLISH
 from bench.neighbours.tokens import metadata
 from nearcast.v1 import device_service_pb2, publisher_service_pb2
 
+LIFETIME_S = 0.1
+"""Of published objects: short, so that what is measured includes expiry, a while after callers start."""
 _SAMPLE_S = 0.05
 _RETRY_S = 0.05
 _BEHIND_S = 1.0
@@ -134,7 +136,7 @@ class Publisher(Member):
 
     def message(self, number: int) -> bytes:
         """Return a request."""
-        return messages.publication(number, ttl_ms=1_000)
+        return messages.publication(number, ttl_ms=round(1e3 * LIFETIME_S))
 
     def verdict(self, response: bytes, number: int) -> bool | None:
         """Return whether the request was accepted; None for a response to another request."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from bench.benchmark import Progress, Row
 from bench.neighbours.acts import World
 from bench.neighbours.companions import Companion, companion
+from bench.neighbours.crowd import LIFETIME_S
 from bench.neighbours.tokens import Tokens
 from bench.neighbours.trial import Setting, served
 from bench.server.processes import Process
@@ -28,8 +29,8 @@ _ROLES = {"device": Role.GATEWAY, "publisher": Role.PUBLISHER}
 """A gateway's token: a device's own has a rate, which would be measured instead."""
 _WARM_S = 2.0
 _WINDOW_S = 0.3
-_SETTLE_S = 0.02
-"""After callers are let go on or stopped: what was under way is responded to."""
+_SETTLE_S = LIFETIME_S + 0.05
+"""After callers are let go on or stopped: what was under way is responded to, and objects expire."""
 
 
 class Window(NamedTuple):

@@ -171,6 +171,8 @@ class BooleanMatcher:
         nobody = np.empty(0, dtype=np.int64)
         self.tables.crowds.came(objects)
         affected = self.tables.published(objects, slots)
+        if not len(affected.rows):  # as with most objects
+            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         is_capped = self.subscriptions.rows["too_many"][affected.rows] == 1
         if is_capped.any():
             self.tables.capped.came(affected.part(is_capped))
@@ -213,6 +215,8 @@ class BooleanMatcher:
         return self._take_out(affected.part(is_theirs), notify=notify)
 
     def _take_out(self, affected: Pairs, *, notify: bool) -> Rows:
+        if not len(affected.rows):  # as with most objects
+            return np.empty(0, dtype=CHANGE_DTYPE)
         is_capped = self.subscriptions.rows["too_many"][affected.rows] == 1
         left, capped = affected.part(~is_capped), affected.part(is_capped)
         self._evaluation.count(left, -1)
@@ -233,6 +237,8 @@ class BooleanMatcher:
             Whether to settle all of them; else those that are due (`engine.boolean.capped`), as many as
             are settled in a few milliseconds.
         """
+        if self.tables.capped.next_due_ms() is None:
+            return Settled(np.empty(0, dtype=CHANGE_DTYPE), np.empty(0, dtype=np.int64))
         entered, left = Pairs.nothing(), Pairs.nothing()
         changed = [np.empty(0, dtype=np.int64)]
         rows, work = self.subscriptions.rows, self.tables.work

@@ -263,6 +263,10 @@ class StationaryMatcher:
         began_s = time.process_time()
         nobody = np.empty(0, dtype=np.int64)
         matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
+        if not len(matches.ids):  # as with most objects
+            if self._history is not None:
+                self._history.note_arrivals(len(objects), np.empty(0, dtype=np.int32))
+            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         which = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
         owners = self.subscriptions.slots(matches.ids)
         counts = self.windows.do_count(objects.ids[which], self.subscriptions.rows["window"][owners])

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contracts import CHANGE_DTYPE, Positions, Rows
+from engine.contracts import CHANGE_DTYPE, Positions, Rows, concatenated
 from engine.options import EngineOptions
 from engine.top_k import buffer_kernels, choice_kernels, margins, prune_kernels, region_kernels
 from engine.top_k.choice_kernels import Chosen, Costs, Known, Moving, Ranked
@@ -89,7 +89,7 @@ class Evaluation:
         changes = [
             self.settle(one) for one in (self._retrieved(positions) if retrieved is None else retrieved)
         ]
-        return np.concatenate(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
+        return concatenated(changes) if changes else np.empty(0, dtype=CHANGE_DTYPE)
 
     def _retrieved(self, positions: Positions) -> Iterable[Choice]:
         """Return choices; other cores prepare the next parts of a large batch.
@@ -178,7 +178,7 @@ class Evaluation:
         changes = self.anchor(positions.part(~known))
         ranking = answers.ranking().part(known)
         choice = self.choose(slots[known], rows[slots[known]], positions.part(known), ranking)
-        return np.concatenate([changes, self.settle(choice)])
+        return concatenated([changes, self.settle(choice)])
 
     def settle(self, choice: Choice) -> Rows:
         """Set new anchors, reaches and buffers of subscriptions, and update the subscription index."""
@@ -231,7 +231,7 @@ class Evaluation:
             found.r_m,
             emitted,
         )
-        return np.concatenate([*changes, emitted[:count]])
+        return concatenated([*changes, emitted[:count]])
 
     def _below(self, slots: Slots) -> Ranking:
         """Return all objects below the reaches of subscriptions, at their anchors."""

@@ -229,6 +229,9 @@ class TopKMatcher:
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
         """Match new objects, which are already in the table."""
         matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
+        if not len(matches.ids):  # as with most objects
+            nobody = np.empty(0, dtype=np.int64)
+            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
         rows = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
         owners = self.subscriptions.slots(matches.ids)
         counts = self._objects.windows.do_count(

@@ -222,6 +222,8 @@ class CommandQueue:
         while order and order[0].is_taken:
             order.popleft()
         first = order[0].number if order else self.put_count + 1
+        if not self._returned:
+            return first
         return min((first, *(number for number, one in self._returned.items() if not one.is_taken)))
 
     def done(self, entries: Iterable[Entry]) -> None:

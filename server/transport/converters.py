@@ -33,7 +33,7 @@ from server.model import Cause, DropReason, LiveObject, NewObject, Place, Spec
 from server.transport.fields import missing
 from server.transport.specs import score, spec_from
 
-_OBJECTS_AT_ONCE = 32
+OBJECTS_AT_ONCE = 32
 """Objects to convert at a time. With areas of 64 corners, the maximum, they take half a millisecond."""
 
 _NUMBERS_BYTES = 256
@@ -77,8 +77,8 @@ def objects_from(
         TOO_MANY, or naming the field that is missing.
     """
     check_count(len(message.objects), "objects", limits.objects_per_request_max)
-    for begin in range(0, len(message.objects), _OBJECTS_AT_ONCE):
-        some = message.objects[begin : begin + _OBJECTS_AT_ONCE]
+    for begin in range(0, len(message.objects), OBJECTS_AT_ONCE):
+        some = message.objects[begin : begin + OBJECTS_AT_ONCE]
         yield [new_object_from(one, f"objects[{i}]") for i, one in enumerate(some, begin)]
 
 

@@ -25,7 +25,7 @@ from identity.expiry import ending
 from identity.quotas import UNLIMITED, Account
 from nearcast.errors import RefusedError
 from server.limits import Limits
-from server.transport.admission import Admission, Context
+from server.transport.admission import SMALL_BYTES, Admission, Context
 from server.transport.answers import Answers, Draft, Reservation
 from server.transport.authentication import OPEN, SERVICES, principal
 from server.transport.first_message import FirstMessages
@@ -37,9 +37,6 @@ from server.transport.wire_walk import (
     Walker,
     address_of,
 )
-
-_SMALL_BYTES = 1_024
-"""A message up to this size is parsed within microseconds, which the cost of its command includes."""
 
 _LARGE_BYTES = 64 * 1_024
 """A message above this size takes milliseconds: most of them for the memory that it occupies."""
@@ -153,7 +150,7 @@ class Parsing(grpc.aio.ServerInterceptor):
         counters, admission = self._admission.counters, self._admission
 
         def parse(data: bytes) -> Any:  # noqa: ANN401
-            if len(data) <= _SMALL_BYTES or is_open:
+            if len(data) <= SMALL_BYTES or is_open:
                 return parsed(data)
             with admission.charging(principal().account):
                 return parsed(data)

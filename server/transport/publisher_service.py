@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Any
 
 from identity.expiry import ending
@@ -17,7 +18,7 @@ from server.measures import now_us
 from server.model import NewObject
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
-from server.transport.admission import Admission, Context
+from server.transport.admission import SMALL_BYTES, Admission, Context
 from server.transport.authentication import principal
 from server.transport.parsing import LargeRequest
 from server.transport.publish_requests import AdmittedCount, PendingRequest, PublishRequests
@@ -146,11 +147,12 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         await self._received.add(account, size)
         ids: asyncio.Future[list[int]] | None = None
         try:
-            async with self._received.turn(account):
-                account.require(len(message.objects) or 1)
-                if not message.objects:
-                    self._admission.charge_message(account)
-                command = c.Publish(await self._objects(message, caller), caller)
+            if len(message.objects) <= converters.OBJECTS_AT_ONCE:
+                command = self._small_command(message, size, caller)
+            else:
+                async with self._received.turn(account):
+                    account.require(len(message.objects))
+                    command = c.Publish(await self._objects(message, caller), caller)
             ids = await self._command_loop.submit(command)
         except RefusedError as error:
             return error
@@ -168,6 +170,19 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
 
         ids.add_done_callback(note_result)
         return ids
+
+    def _small_command(
+        self, message: publisher_service_pb2.PublishRequest, size: int, caller: Principal
+    ) -> c.Publish:
+        """Return the command of a request that is converted at once."""
+        account = caller.account
+        account.require(len(message.objects) or 1)
+        if not message.objects:
+            self._admission.charge_message(account)
+        limits = self._command_loop.coordinator.limits
+        with nullcontext() if size <= SMALL_BYTES else self._admission.charging(account):
+            objects = next(converters.objects_from(message, limits), ())
+        return c.Publish(tuple(objects), caller)
 
     async def _objects(
         self, message: publisher_service_pb2.PublishRequest, caller: Principal

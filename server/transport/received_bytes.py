@@ -26,16 +26,11 @@ class ReceivedBytes:
 
     def __init__(self) -> None:
         self._size = 0
-        self._sizes: WeakKeyDictionary[Account, int] = WeakKeyDictionary()
         self._waiters = Waiters(self._has_room, self._is_within)
         self._turns: WeakKeyDictionary[Account, asyncio.Lock] = WeakKeyDictionary()
 
-    def of(self, account: Account) -> int:
-        """Return the bytes of one caller."""
-        return self._sizes.get(account, 0)
-
     def turn(self, account: Account) -> asyncio.Lock:
-        """Return the lock for the conversion of a caller's requests.
+        """Return the lock for the conversion of a caller's requests in parts.
 
         A conversion lets other tasks run between its parts. Without the lock a caller with many streams
         would have as many of these parts in each turn of the event loop.
@@ -69,13 +64,13 @@ class ReceivedBytes:
 
     def _resize(self, account: Account, more: int) -> None:
         self._size += more
-        self._sizes[account] = self.of(account) + more
+        account.received_bytes += more
 
     def _has_room(self, account: Account, size: int) -> bool:
         return self._is_within(account, size) and (
-            not self._sizes.get(account) or self._size + size <= BYTES_MAX
+            not account.received_bytes or self._size + size <= BYTES_MAX
         )
 
     def _is_within(self, account: Account, size: int) -> bool:
-        held = self.of(account)
+        held = account.received_bytes
         return held == 0 or held + size <= CALLER_BYTES_MAX
