@@ -34,7 +34,7 @@ class Limits(limits.Limits):
     """Deltas waiting for a slow device; beyond, they coalesce into snapshots of the latest state."""
     outbox_bytes_max: int = 1024 * 1024
     """Bytes of deltas waiting for a slow device, roughly."""
-    slice_bytes_max: int = 256 * 1024
+    slice_bytes_max: int = 32 * 1024
     """Size of the snapshots made at a time, some milliseconds; the last may exceed it."""
     retained_max: int = 64
     """Deltas kept for a resume; beyond, a detached device is parked.

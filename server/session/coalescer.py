@@ -2,8 +2,9 @@
 
 A device that is up to date has none. Costs: O(1) per event; O(waiting) to coalesce and to drop.
 
-A marker becomes snapshots in slices: one of each subscription, then, all together, those of subscriptions
-that have changed since their snapshot.
+A marker becomes snapshots in slices: one of each subscription, then those of subscriptions that have
+changed since their snapshot, and so on. The third round is the last one: what changes during it follows
+all together, so that a device whose subscriptions change all the time is up to date at some time.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from server.limits import Limits
 from server.session.events import SnapshotDue, VersionedDelta
 from server.session.outbox import Queued
 
+_ROUNDS = 3
+"""Rounds of snapshots in slices."""
+
 
 class Coalescer:
     """The deltas of a device in an outbox, or the marker in their place, and its subscriptions' ends."""
 
-    __slots__ = ("_again", "_bytes", "_deltas", "_ends", "_left", "_marker")
+    __slots__ = ("_again", "_bytes", "_deltas", "_ends", "_left", "_marker", "_round")
 
     def __init__(self) -> None:
         self._deltas: list[Queued[Any]] = []
@@ -27,8 +31,10 @@ class Coalescer:
         self._marker: Queued[Any] | None = None
         self._ends: list[Queued[Any]] = []
         self._left: dict[int, None] | None = None
-        """Subscriptions still without a snapshot, in order; None before the first snapshot."""
+        """Subscriptions still without a snapshot in this round, in order; None before the first one."""
         self._again: dict[int, None] = {}
+        """Subscriptions that have changed since their snapshot: those of the next round."""
+        self._round = 1
 
     def __len__(self) -> int:
         return len(self._deltas) + len(self._ends) + (self._marker is not None)
@@ -73,7 +79,7 @@ class Coalescer:
     def begin_snapshots(self, ids: Iterable[int]) -> None:
         """Set the subscriptions that need snapshots, unless some snapshots have been made already."""
         if self._left is None:
-            self._left = dict.fromkeys(ids)
+            self._left, self._round = dict.fromkeys(ids), 1
 
     def changed(self, subscription_id: int) -> None:
         """Record that a subscription has changed, so that it needs a snapshot."""
@@ -82,6 +88,9 @@ class Coalescer:
 
     def next_due(self) -> int | None:
         """Pop the next subscription that needs a snapshot; None if there are no more."""
+        if not self._left and self._has_next_round:
+            self._left, self._again = self._again, {}
+            self._round += 1
         for due in (self._left, self._again):
             if due:
                 subscription_id = next(iter(due))
@@ -92,7 +101,11 @@ class Coalescer:
     @property
     def may_pause(self) -> bool:
         """Whether other devices may have their turn before the next snapshot."""
-        return bool(self._left)
+        return bool(self._left) or self._has_next_round
+
+    @property
+    def _has_next_round(self) -> bool:
+        return bool(self._again) and self._round < _ROUNDS
 
     def caught_up(self) -> None:
         """Record that the marker has become snapshots."""

@@ -61,6 +61,7 @@ class SessionOutbox(Generic[_Session]):
     __slots__ = (
         "__weakref__",
         "_answers_taken",
+        "_behind",
         "_clock",
         "_counters",
         "_late_ms",
@@ -100,6 +101,8 @@ class SessionOutbox(Generic[_Session]):
         self.answers_count = 0
         """Number of events without a version that were not written yet."""
         self._answers_taken = 0
+        self._behind: Queued[_Session] | None = None
+        """The last marker that was put back."""
         self.closed = False
         self.devices: dict[str, _Session] = {}
         self.timed_report: tuple[str, int, int] | None = None
@@ -112,6 +115,12 @@ class SessionOutbox(Generic[_Session]):
     def delta_count(self) -> int:
         """The number of deltas that wait. O(events that wait)."""
         return sum(isinstance(item.event, VersionedDelta) for item in self._outbox)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a device gets snapshots in slices, and some of them are still to be made."""
+        behind = self._behind
+        return behind is not None and len(self._outbox) > 0 and self._outbox[0] is behind
 
     def put(self, session: _Session | None, device_id: str, event: Event) -> Queued[_Session]:
         """Append an event. O(1)."""
@@ -145,6 +154,7 @@ class SessionOutbox(Generic[_Session]):
 
     def put_back(self, marker: Queued[_Session]) -> None:
         """Put back the marker that was taken last: it is to become more snapshots."""
+        self._behind = marker
         if self._outbox:
             self._outbox.appendleft(marker)
         else:
@@ -190,7 +200,7 @@ class SessionOutbox(Generic[_Session]):
         self.closed = True
         self._counters.deltas_dropped += self.delta_count + len(self._writing)
         self._writing.clear()
-        self._outbox = _NOTHING
+        self._outbox, self._behind = _NOTHING, None
         self.taken_count = self.written_count = self.queued_count
         self.answers_count = self._answers_taken = 0
         self._on_ready()

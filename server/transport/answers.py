@@ -12,10 +12,11 @@ Operations: O(1) per call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
@@ -42,7 +43,9 @@ class Draft(NamedTuple):
 
     size: int
     """Bytes that it has at most."""
-    build: Callable[[], Any]
+    parts: Iterator[Any]
+    """Messages that make the response together, each built in a millisecond or so. The bytes of a message
+    are those of its fields, in any order and division."""
 
 
 class Reservation:
@@ -61,6 +64,11 @@ class Answers:
     def __init__(self) -> None:
         self._size = 0
         self._waiters = Waiters(self._has_room, self._is_within)
+        self._building: WeakKeyDictionary[Account, asyncio.Lock] = WeakKeyDictionary()
+
+    def turn(self, account: Account) -> asyncio.Lock:
+        """Return the lock for building a caller's responses: one at a time."""
+        return self._building.setdefault(account, asyncio.Lock())
 
     @asynccontextmanager
     async def room(self, account: Account) -> AsyncIterator[Reservation]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine
-from functools import partial
 from typing import Any
 
 import grpc
@@ -106,8 +105,8 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             )
         ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, caller))
         place, frame = (lon, lat), self._coordinator.frame
-        build = partial(converters.search_message, spec, ranked, frame, place, now_ms)
-        return Draft(converters.search_bytes_max(ranked), build)
+        parts = converters.search_messages(spec, ranked, frame, place, now_ms)
+        return Draft(converters.search_bytes_max(ranked), parts)
 
     async def ForgetDevice(  # noqa: N802
         self, request: device_service_pb2.ForgetDeviceRequest, _context: Context

@@ -72,7 +72,7 @@ class EventEncoder:
         self._limits = limits_message(limits)
         self._virtual_time = virtual_time
         self._lease_ms = lease_ms
-        self._objects: LruCache[int, bytes] = LruCache(_OBJECTS_MAX)
+        self._entries: LruCache[int, bytes] = LruCache(_OBJECTS_MAX)
 
     def response(self, event: s.Event) -> bytes:
         """Return one event as a serialized AttachResponse."""
@@ -97,18 +97,18 @@ class EventEncoder:
 
     def _delta(self, event: s.VersionedDelta) -> bytes:
         head = delta_message(event).SerializeToString()
-        added = [
-            field(_IN_DELTA, self._object(item) + _R_M.pack(_R_M_TAG, r_m))
-            for item, r_m in event.delta.add
-        ]
-        return head + b"".join(added) if added else head
+        if not event.delta.add:
+            return head
+        entry, share = self._entry, _R_M.pack
+        return head + b"".join([entry(item) + share(_R_M_TAG, r_m) for item, r_m in event.delta.add])
 
-    def _object(self, item: LiveObject) -> bytes:
-        """Return a serialized entry without its share."""
-        found = self._objects.get(item.object_id)
+    def _entry(self, item: LiveObject) -> bytes:
+        """Return a serialized entry of a delta up to its share, which is the last of its fields."""
+        found = self._entries.get(item.object_id)
         if found is None:
-            found = field(_OBJECT, object_message(item).SerializeToString())
-            self._objects.put(item.object_id, found)
+            content = field(_OBJECT, object_message(item).SerializeToString())
+            found = head_of(_IN_DELTA, len(content) + _R_M.size) + content
+            self._entries.put(item.object_id, found)
         return found
 
     def _message(self, event: s.Event) -> device_service_pb2.AttachResponse:
@@ -171,13 +171,17 @@ class EventEncoder:
 
 def field(number: int, content: bytes) -> bytes:
     """Return a length-delimited field: a message, a text, bytes. `number` is at most 15."""
+    return head_of(number, len(content)) + content
+
+
+def head_of(number: int, size: int) -> bytes:
+    """Return what precedes the content of a length-delimited field of some bytes."""
     tag = number << 3 | _LENGTH_DELIMITED
-    size = len(content)
     if size < _SHORT:
-        return bytes((tag, size)) + content
+        return bytes((tag, size))
     if size < _MIDDLE:
-        return bytes((tag, size & 0x7F | _SHORT, size >> 7)) + content
-    return bytes((tag,)) + _varint(size) + content
+        return bytes((tag, size & 0x7F | _SHORT, size >> 7))
+    return bytes((tag,)) + _varint(size)
 
 
 def _varint(value: int) -> bytes:

@@ -212,8 +212,17 @@ class Parsing(grpc.aio.ServerInterceptor):
         if not isinstance(response, Draft):
             return serialize(response)
         await self._answers.fit(room, response.size)
-        with self._admission.charging(room.account):
-            return serialize(response.build())
+        found: list[bytes] = []
+        async with self._answers.turn(room.account):
+            is_built = False
+            while not is_built:
+                with self._admission.charging(room.account):
+                    part = next(response.parts, None)
+                    is_built = part is None
+                    if part is not None:
+                        found.append(serialize(part))
+                await asyncio.sleep(0)
+        return b"".join(found)
 
     async def _first(self, context: Context, *, is_open: bool = False) -> Any:  # noqa: ANN401
         """Return the request of a call. Raises RefusedError if there is none."""

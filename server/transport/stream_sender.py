@@ -126,8 +126,12 @@ class StreamSender:
             self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     async def room(self) -> None:
-        """Wait while too many responses to the stream's commands are not written yet."""
-        while self.outbox.answers_count > self._answers_max:
+        """Wait while too many responses are not written yet, or a device gets snapshots in slices.
+
+        Its reports would change what it already has, and it would get all of that again.
+        """
+        outbox = self.outbox
+        while outbox.answers_count > self._answers_max or outbox.is_behind:
             await self.flush()
 
     async def flush(self) -> None:

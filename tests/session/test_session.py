@@ -408,7 +408,7 @@ def test_whatever_happens_the_device_ends_with_the_latest(seed):
     assert run.seen_version == run.session.version
 
 
-def test_snapshots_are_made_in_slices_and_later_changes_follow_at_the_end():
+def test_snapshots_are_made_in_slices_and_later_changes_follow_in_another_round():
     session, sent = Session("device", replace(LIMITS, slice_bytes_max=1)), []
     session.handles = {number: number for number in (1, 2, 3)}
     session.attach(Outbox(), NONCE, 0, session.epoch)
@@ -426,11 +426,30 @@ def test_snapshots_are_made_in_slices_and_later_changes_follow_at_the_end():
     session.handles[4] = 4
     session.push(4, a_delta())
     assert session.state is State.CATCHING_UP
-    assert tell() == [3, 1, 4]
+    assert tell() == [3]
+    assert session.state is State.CATCHING_UP
+    assert tell() == [1]
+    assert tell() == [4]
     assert session.state is State.IN_SYNC
     assert sent == sorted(set(sent))
     session.push(3, a_delta())
     assert session.version == sent[-1] + 1
+
+
+def test_a_device_whose_subscriptions_change_all_the_time_is_up_to_date_after_three_rounds():
+    session = Session("device", replace(LIMITS, slice_bytes_max=1))
+    session.handles = {1: 1, 2: 2}
+    session.attach(Outbox(), NONCE, 0, session.epoch)
+    do(session, Command.OVERFLOW)
+    slices = []
+    while session.state is State.CATCHING_UP:
+        found = session.snapshots(lambda handle, _cause: a_delta(handle))
+        slices.append([one.subscription_id for one in found])
+        if session.state is State.CATCHING_UP:
+            session.push(1, a_delta(1))
+            session.push(2, a_delta(2))
+    # The last slice has what has changed since the first one of its round.
+    assert slices == [[1], [2], [1], [2], [1], [2, 1]]
 
 
 def test_no_device_resumes_from_the_middle_of_the_snapshots():

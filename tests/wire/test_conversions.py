@@ -8,7 +8,7 @@ from nearcast import Boolean, Clause, GeoObject, Last, Reason, RefusedError, Top
 from nearcast.protocol.converters import new_object
 from nearcast.protocol.specs import spec_from as spec_for_app
 from nearcast.protocol.specs import spec_message as message_of_app
-from nearcast.v1 import errors_pb2, geometry_pb2, objects_pb2, subscriptions_pb2
+from nearcast.v1 import device_service_pb2, errors_pb2, geometry_pb2, objects_pb2, subscriptions_pb2
 from nearcast.wire import errors, geometry, objects, specs
 from safe_region.earth.frame import Area, Frame, Point
 from safe_region.earth.shapes import Bounds, Circle, Polygon, Rectangle
@@ -21,6 +21,7 @@ from server.transport.specs import spec_from as spec_for_server
 TRIANGLE = ((14.1, 35.1), (14.2, 35.1), (14.1, 35.2))
 HOLE = ((14.11, 35.11), (14.12, 35.11), (14.11, 35.12))
 ANY_OF = (canonical.Clause(("books",), ("tea",)), canonical.Clause(("sushi", "tea")))
+HERE = (14.5, 35.5)
 TOP_K = canonical.TopK(("sushi", "tea"), 5, 0.4)
 SPECS = [
     TOP_K,
@@ -132,6 +133,21 @@ def test_a_search_response_is_no_larger_than_it_was_expected_to_be(text, area):
     )
     ranked = [Ranked(item, 1.1, 1.1)] * 3
     frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
-    message = converters.search_message(TOP_K, ranked, frame, (14.5, 35.5), 2**62)
+    size = sum(one.ByteSize() for one in converters.search_messages(TOP_K, ranked, frame, HERE, 2**62))
     expected = converters.search_bytes_max(ranked)
-    assert 0.5 * expected < message.ByteSize() <= expected
+    assert 0.5 * expected < size <= expected
+
+
+@pytest.mark.parametrize("count", [0, 1, 1_000])
+def test_the_parts_of_a_search_response_are_small_and_make_one_message(count):
+    frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
+    found = [
+        Ranked(canonical.LiveObject(i, 14.1, 35.1, Point(1.0, 2.0), ("k",), 0, 1, b"", ""), 1.0, 0.0)
+        for i in range(1, count + 1)
+    ]
+    parts = list(converters.search_messages(TOP_K, found, frame, HERE, 7))
+    assert max(len(one.matches) for one in parts) <= 64
+    data = b"".join(one.SerializeToString() for one in parts)
+    whole = device_service_pb2.SearchResponse.FromString(data)
+    assert whole.time_ms == 7
+    assert [one.object.id for one in whole.matches] == list(range(1, count + 1))

@@ -8,27 +8,30 @@ import pytest
 
 from nearcast.errors import Reason, RefusedError
 from safe_region.earth.frame import Area, Frame
+from server import command as c
 from server.core.coordinator import Coordinator
+from server.core.evaluation_batch import EvaluationBatch
 from server.limits import Limits
-from server.session import Detached, Pong
+from server.model import Place, TopK
+from server.session import Detached, Pong, State, VersionedDelta
 from server.transport.stream_sender import StreamSender
 
 ANSWERS_MAX = 3
+HERE = Place(14.5, 35.5)
 
 
 class Stream:
     """Takes what is written while the test lets it."""
 
-    def __init__(self, *, single=False):
+    def __init__(self, *, single=False, limits=None):
         self.written = []
         self.failure = None
         self.half_closed = asyncio.Event()
         self.is_open = asyncio.Event()
         self.is_open.set()
         frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
-        self.sender = StreamSender(
-            Coordinator(frame, Limits(answers_max=ANSWERS_MAX)), self._write, single=single
-        )
+        self.coordinator = Coordinator(frame, limits or Limits(answers_max=ANSWERS_MAX))
+        self.sender = StreamSender(self.coordinator, self._write, single=single)
         self.running = asyncio.create_task(self.sender.carry(self._read()))
 
     async def _read(self):
@@ -153,6 +156,32 @@ async def test_reading_waits_while_too_much_is_not_written(stream):
     async with asyncio.timeout(10.0):
         await waiting
     assert stream.written == [0, 1, 2, 7]
+
+
+async def test_reading_waits_while_a_device_gets_snapshots_in_slices():
+    stream = Stream(limits=Limits(slice_bytes_max=1, outbox_max=1))
+    stream.is_open.clear()
+    outbox, coordinator, batch = stream.sender.outbox, stream.coordinator, EvaluationBatch()
+    coordinator.hello(c.Hello(outbox, "device", b"n", 0, HERE), batch)
+    session = coordinator.sessions["device"]
+    for number in (1, 2, 3):
+        coordinator.subscribe(session, number, TopK(("sushi",), 3, 0.5), HERE, batch)
+    coordinator.evaluate(batch)
+    assert session.state is State.CATCHING_UP
+    await asyncio.sleep(0)  # the first snapshot is being written
+    assert outbox.is_behind
+    waiting = asyncio.create_task(stream.sender.room())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    stream.is_open.set()
+    async with asyncio.timeout(10.0):
+        await waiting
+    assert not outbox.is_behind
+    assert session.state is State.IN_SYNC
+    written = [one.subscription_id for one in stream.written if isinstance(one, VersionedDelta)]
+    assert written == [1, 2, 3]
+    stream.running.cancel()
 
 
 async def test_no_caller_waits_for_a_closed_one(stream):
