@@ -152,7 +152,7 @@ async def test_a_request_that_is_cancelled_after_its_turn_counts_no_longer():
     assert account.received_bytes == 7
     waiting.cancel()
     await asyncio.wait({waiting})
-    assert received.of(account) == 0
+    assert account.received_bytes == 0
 
 
 amounts = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 70), st.booleans()), max_size=40)
@@ -188,14 +188,14 @@ async def _serve(steps):
             await asyncio.sleep(0)
             for account in accounts:
                 own = [size for one, size in held if one is account]
-                assert received.of(account) == sum(own)
+                assert account.received_bytes == sum(own)
                 assert sum(own) <= 50 or len(own) == 1
         while held or not all(task.done() for task in tasks):
             free_one()
             for _ in range(3):
                 await asyncio.sleep(0)
     assert all(task.done() for task in tasks)
-    assert [received.of(account) for account in accounts] == [0, 0, 0]
+    assert [account.received_bytes for account in accounts] == [0, 0, 0]
 
 
 @contextlib.contextmanager
