@@ -12,7 +12,7 @@ Operations: O(1) per call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -43,9 +43,9 @@ class Draft(NamedTuple):
 
     size: int
     """Bytes that it has at most."""
-    parts: Iterator[Any]
-    """Messages that make the response together, each built in a millisecond or so. The bytes of a message
-    are those of its fields, in any order and division."""
+    parts: Sequence[Callable[[], Any]]
+    """Each builds a message within some milliseconds. Their bytes together are those of the response: the
+    bytes of a message are those of its fields."""
 
 
 class Reservation:
@@ -67,7 +67,7 @@ class Answers:
         self._building: WeakKeyDictionary[Account, asyncio.Lock] = WeakKeyDictionary()
 
     def turn(self, account: Account) -> asyncio.Lock:
-        """Return the lock for building a caller's responses: one at a time."""
+        """Return the lock for building a caller's responses of several parts: one at a time."""
         return self._building.setdefault(account, asyncio.Lock())
 
     @asynccontextmanager

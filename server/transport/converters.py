@@ -7,7 +7,8 @@ implements the request; `nearcast.wire` converts, and `server/commands/validatio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import cast
 
 from identity.principal import Principal, local_name, local_names
@@ -220,13 +221,13 @@ def _texts_bytes_max(item: LiveObject) -> int:
     return len(item.payload) + names_bytes + _CORNER_BYTES * corners
 
 
-def search_messages(
+def search_parts(
     spec: Spec, ranked: list[Ranked], frame: Frame, place: tuple[float, float], time_ms: int
-) -> Iterator[device_service_pb2.SearchResponse]:
-    """Yield the parts of the response to a search at a place, longitude and latitude."""
-    yield device_service_pb2.SearchResponse(time_ms=time_ms)
-    for begin in range(0, len(ranked), _MATCHES_AT_ONCE):
-        yield device_service_pb2.SearchResponse(
+) -> list[Callable[[], device_service_pb2.SearchResponse]]:
+    """Return functions that build the parts of the response to a search at a longitude and latitude."""
+
+    def part(begin: int) -> device_service_pb2.SearchResponse:
+        return device_service_pb2.SearchResponse(
             matches=[
                 device_service_pb2.SearchResponse.Match(
                     object=object_message(found.item),
@@ -234,5 +235,8 @@ def search_messages(
                     distance_m=ground_distance_m(*place, found.item.lon, found.item.lat),
                 )
                 for found in ranked[begin : begin + _MATCHES_AT_ONCE]
-            ]
+            ],
+            time_ms=time_ms if begin == 0 else 0,
         )
+
+    return [partial(part, begin) for begin in range(0, max(1, len(ranked)), _MATCHES_AT_ONCE)]

@@ -105,7 +105,7 @@ class DeviceServicer(device_service_pb2_grpc.DeviceServiceServicer):
             )
         ranked, now_ms = await self._command_loop.execute(c.Search(spec, lon, lat, caller))
         place, frame = (lon, lat), self._coordinator.frame
-        parts = converters.search_messages(spec, ranked, frame, place, now_ms)
+        parts = converters.search_parts(spec, ranked, frame, place, now_ms)
         return Draft(converters.search_bytes_max(ranked), parts)
 
     async def ForgetDevice(  # noqa: N802

@@ -212,15 +212,15 @@ class Parsing(grpc.aio.ServerInterceptor):
         if not isinstance(response, Draft):
             return serialize(response)
         await self._answers.fit(room, response.size)
+        charging, (first, *others) = self._admission.charging, response.parts
+        if not others:
+            with charging(room.account):
+                return serialize(first())
         found: list[bytes] = []
         async with self._answers.turn(room.account):
-            is_built = False
-            while not is_built:
-                with self._admission.charging(room.account):
-                    part = next(response.parts, None)
-                    is_built = part is None
-                    if part is not None:
-                        found.append(serialize(part))
+            for build in response.parts:
+                with charging(room.account):
+                    found.append(serialize(build()))
                 await asyncio.sleep(0)
         return b"".join(found)
 

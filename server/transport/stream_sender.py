@@ -12,6 +12,7 @@ writing when its stream ends may lose responses that it has not read.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from identity.principal import ANYBODY, Principal
@@ -25,6 +26,9 @@ from server.transport.report_timer import note_written
 
 _TAKEN_MAX = 256
 """Events in one write: enough to share the cost of a message, few enough to stay prompt."""
+
+_BEHIND_S = 1.0
+"""Maximum time that a stream is not read while snapshots of one of its devices are made."""
 
 _TAKING_US = 500.0
 """Time to take events that is not charged: the costs of their causes include it."""
@@ -126,13 +130,18 @@ class StreamSender:
             self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     async def room(self) -> None:
-        """Wait while too many responses are not written yet, or a device gets snapshots in slices.
+        """Wait while too many responses are not written yet, and while a device gets snapshots in slices.
 
-        Its reports would change what it already has, and it would get all of that again.
+        Its reports would change what it already has, and it would get all of that again. A client that
+        reads slowly is waited for no longer than a second: a device that is not read loses its lease.
         """
         outbox = self.outbox
-        while outbox.answers_count > self._answers_max or outbox.is_behind:
+        while outbox.answers_count > self._answers_max:
             await self.flush()
+        if outbox.is_behind:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_BEHIND_S):
+                    await self.flush()
 
     async def flush(self) -> None:
         """Wait until everything queued so far has been written, or the connection is closed."""

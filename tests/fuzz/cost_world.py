@@ -164,8 +164,8 @@ class World:
             if reply is not None:
                 ranked, now_ms = reply.taken()
                 place = command.lon, command.lat
-                for part in converters.search_messages(command.spec, ranked, FRAME, place, now_ms):
-                    part.SerializeToString()
+                for build in converters.search_parts(command.spec, ranked, FRAME, place, now_ms):
+                    build().SerializeToString()
             return
         (decision,) = self._planner.plan_batch([command])
         if isinstance(decision, RefusedError):

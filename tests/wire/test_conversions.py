@@ -133,7 +133,7 @@ def test_a_search_response_is_no_larger_than_it_was_expected_to_be(text, area):
     )
     ranked = [Ranked(item, 1.1, 1.1)] * 3
     frame = Frame.of(Area(14.0, 35.0, 15.0, 36.0))
-    size = sum(one.ByteSize() for one in converters.search_messages(TOP_K, ranked, frame, HERE, 2**62))
+    size = sum(build().ByteSize() for build in converters.search_parts(TOP_K, ranked, frame, HERE, 2**62))
     expected = converters.search_bytes_max(ranked)
     assert 0.5 * expected < size <= expected
 
@@ -145,7 +145,7 @@ def test_the_parts_of_a_search_response_are_small_and_make_one_message(count):
         Ranked(canonical.LiveObject(i, 14.1, 35.1, Point(1.0, 2.0), ("k",), 0, 1, b"", ""), 1.0, 0.0)
         for i in range(1, count + 1)
     ]
-    parts = list(converters.search_messages(TOP_K, found, frame, HERE, 7))
+    parts = [build() for build in converters.search_parts(TOP_K, found, frame, HERE, 7)]
     assert max(len(one.matches) for one in parts) <= 64
     data = b"".join(one.SerializeToString() for one in parts)
     whole = device_service_pb2.SearchResponse.FromString(data)
