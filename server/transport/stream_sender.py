@@ -130,15 +130,16 @@ class StreamSender:
             self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     async def room(self) -> None:
-        """Wait while too many responses are not written yet, and while a device gets snapshots in slices.
+        """Wait while too many responses are not written yet, and while snapshots are made in slices.
 
-        Its reports would change what it already has, and it would get all of that again. A client that
-        reads slowly is waited for no longer than a second: a device that is not read loses its lease.
+        Reports of the device would change what it has got, and it would get all of that again. A client
+        that reads slowly is waited for no longer than a second: a device that is not read loses its
+        lease. Other devices of a fleet do not wait for one.
         """
         outbox = self.outbox
         while outbox.answers_count > self._answers_max:
             await self.flush()
-        if outbox.is_behind:
+        if self._single and outbox.is_behind:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_BEHIND_S):
                     await self.flush()

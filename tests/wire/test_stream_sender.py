@@ -159,7 +159,7 @@ async def test_reading_waits_while_too_much_is_not_written(stream):
 
 
 async def test_reading_waits_while_a_device_gets_snapshots_in_slices():
-    stream = Stream(limits=Limits(slice_bytes_max=1, outbox_max=1))
+    stream = Stream(limits=Limits(slice_bytes_max=1, outbox_max=1), single=True)
     stream.is_open.clear()
     outbox, coordinator, batch = stream.sender.outbox, stream.coordinator, EvaluationBatch()
     coordinator.hello(c.Hello(outbox, "device", b"n", 0, HERE), batch)
