@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
@@ -126,24 +126,14 @@ class Batcher:
     async def _finish(self, chunk: _Chunk, retrieved: list[Part] | None, begun: set[str]) -> None:
         """Evaluate a chunk; between two parts, execute commands of devices that are not in `begun`."""
         slice_timer = SliceTimer(self._coordinator.counters.measures.slice_us)
-        await self._finish_parts(chunk.parts, begun, slice_timer, retrieved)
+        self._acceptor.finish(chunk.parts[0], retrieved)
         slice_timer.pause()
-        self._charges.carried_out(chunk.entries, slice_timer.total_us, self._costs.evaluation)
-
-    async def _finish_parts(
-        self,
-        parts: Sequence[Accepted],
-        begun: set[str],
-        slice_timer: SliceTimer,
-        retrieved: list[Part] | None = None,
-    ) -> None:
-        """Evaluate parts of accepted commands in order; `retrieved` is that of the first."""
-        self._acceptor.finish(parts[0], retrieved)
-        for part in parts[1:]:
-            slice_timer.pause()
+        for part in chunk.parts[1:]:
             await self._let_others_go_on(begun)
             slice_timer.resume()
             self._acceptor.finish(part)
+            slice_timer.pause()
+        self._charges.carried_out(chunk.entries, slice_timer.total_us, self._costs.evaluation)
 
     async def _let_others_go_on(self, begun: set[str]) -> None:
         """Read and write streams, then execute a chunk of cheap commands of other devices."""
@@ -171,20 +161,9 @@ class Batcher:
             number, kind = c.rejection_address(command)
             self._coordinator.reject(command.outbox, command.device_id, number, kind, error)
 
-    async def finish(self, accepted: Accepted, entries: Sequence[Entry], slice_timer: SliceTimer) -> None:
-        """Evaluate the accepted commands of entries; if they cost much, in parts.
-
-        Between the parts, commands of other devices are executed, and the timer pauses.
-        """
-        await self._finish_parts(self._parts(accepted, entries), _device_ids(entries), slice_timer)
-
-    def _parts(self, accepted: Accepted, entries: Iterable[Entry]) -> list[Accepted]:
-        """Return the accepted commands of entries in parts to be finished in order."""
-        if accepted.evaluation.arrivals:
-            self._coordinator.matching.resume(accepted.evaluation)
-        if sum(entry.cost_us for entry in entries) > _DIVIDED_US:
-            return accepted.divided(self._costs.evaluation_us, _CHUNK_US)
-        return [accepted]
+    def finish(self, accepted: Accepted) -> None:
+        """Evaluate accepted commands on this thread, at once: commands that need the disk wait for it."""
+        self._acceptor.finish(accepted)
 
     def _retrieve(self, evaluation: EvaluationBatch) -> list[Part]:
         """Look up the data that an evaluation needs. Runs in a thread."""
@@ -223,22 +202,22 @@ class Batcher:
         entries = self._queue.take_volatile(min(count, _CHUNK), _CHUNK_US, is_ready)
         if not entries:
             return None
+        device_ids = {_ordered_id(entry) for entry in entries} - {""}
         accepted = Accepted()
         self.accept(entries, accepted)
-        parts = self._parts(accepted, entries)
+        if accepted.evaluation.arrivals:
+            self._coordinator.matching.resume(accepted.evaluation)
         self._on_taken()
+        parts = [accepted]
+        if sum(entry.cost_us for entry in entries) > _DIVIDED_US:
+            parts = accepted.divided(self._costs.evaluation_us, _CHUNK_US)
         slice_timer.pause()
         retrieving = None
         if len(parts[0].evaluation) >= _CHUNK_MIN:
             retrieving = asyncio.get_running_loop().run_in_executor(
                 self._kernels, self._retrieve, parts[0].evaluation
             )
-        return _Chunk(parts, entries, _device_ids(entries), retrieving)
-
-
-def _device_ids(entries: Iterable[Entry]) -> set[str]:
-    """Return the devices whose commands have to be executed in order."""
-    return {_ordered_id(entry) for entry in entries} - {""}
+        return _Chunk(parts, entries, device_ids, retrieving)
 
 
 def _ordered_id(entry: Entry) -> str:

@@ -463,11 +463,9 @@ class CommandLoop:
         for number, some in enumerate(_slices_of(decided)):
             if number or publications:
                 await self._let_others_go_on(slice_timer)
-            await self._carry_out(some, slice_timer)
+            self._carry_out(some)
 
-    async def _carry_out(
-        self, decided: Sequence[tuple[Entry, Decision]], slice_timer: SliceTimer
-    ) -> None:
+    def _carry_out(self, decided: Sequence[tuple[Entry, Decision]]) -> None:
         """Apply plans, then accept commands that need no disk; evaluate both together, and respond.
 
         The order ensures that a device with a hello gets no delta between welcome and snapshot.
@@ -480,7 +478,7 @@ class CommandLoop:
             elif plan is not None:
                 replies.append((entry, plan.apply(accepted.evaluation)))
         self.batcher.accept((entry for entry, plan in decided if plan is None), accepted)
-        await self.batcher.finish(accepted, [entry for entry, _ in decided], slice_timer)
+        self.batcher.finish(accepted)
         for entry, reply in replies:
             _answer(entry, reply)
 

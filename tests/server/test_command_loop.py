@@ -18,7 +18,7 @@ from server.limits import Limits
 from server.model import NewObject, Place, TopK
 from server.runtime.command_loop import _AHEAD_MS, _LATE_MAX, CommandLoop
 from server.runtime.command_queue import CommandQueue
-from server.session import Outbox, Pong, Rejection, VersionedDelta, Welcome
+from server.session import Outbox, Rejection, VersionedDelta, Welcome
 from server.store import SqliteStore
 from server.store.mutations import PutSubscription
 from tests.support.full_disk import full_disk
@@ -591,45 +591,6 @@ async def test_reports_that_wait_for_a_commit_of_their_device_give_way_to_the_la
     assert last.delta.anchor == FRAME.project(14.55, 35.5)
     assert pong.number == 7
     assert held.coordinator.counters.reports_superseded == 3
-
-
-async def test_an_expensive_report_that_waited_for_a_commit_is_evaluated_in_parts(held, monkeypatch):
-    """Between the parts, a command of another device is executed, but no later one of its own."""
-    numbers = tuple(range(1, 9))
-    await held.subscribe(*numbers)
-    line = Outbox()
-    await held.loop.enqueue(c.Hello(line, "other", b"n", 0, HERE))
-    await held.loop.execute(c.Sync())
-    monkeypatch.setattr("server.runtime.batcher._CHUNK_US", 50.0)
-    monkeypatch.setattr("server.runtime.batcher._DIVIDED_US", 0.0)
-    evaluated: list[int] = []
-    evaluate = held.coordinator.evaluate
-
-    def spied(batch, retrieved=None):
-        evaluated.append(len(batch.places))
-        evaluate(batch, retrieved)
-        if len(evaluated) == 2:
-            assert held.loop.try_enqueue(c.Ping(line, "other", 5))
-            assert held.loop.try_enqueue(c.Ping(held.line, "device", 6))
-        if len(evaluated) == 7:
-            found.extend(type(event) for _, event in held.coordinator.router.take(line, 10))
-
-    found: list[type] = []
-    held.disk = HeldCommits(held.loop.store, also_of_time=True)
-    assert held.loop.try_enqueue(c.Subscribe(held.line, "device", 1, TopK(("sushi",), 2, 0.5), HERE))
-    assert held.loop.try_enqueue(report(held.line, 1, 14.51, numbers=numbers))
-    await held.disk.begun()
-    held.coordinator.router.take(line, 10)
-    monkeypatch.setattr(held.coordinator, "evaluate", spied)
-    held.disk.go_on.set()
-    await held.loop.execute(c.Sync())
-    await held.loop.execute(c.Sync())
-    assert found == [Pong]
-    assert max(evaluated) == 1
-    *deltas, pong = held.taken()
-    assert pong.number == 6
-    assert sorted({one.subscription_id for one in deltas}) == list(numbers)
-    assert {one.report_sequence for one in deltas[-len(numbers) :]} == {1}
 
 
 async def test_between_welcome_and_snapshot_there_is_nothing(held):
