@@ -151,7 +151,7 @@ def _rows(
             problem = _row_wrong(row, table, checksum_of, wrong)
             if problem is not None:
                 yield problem
-            total += row[0]
+            total += row[0] if isinstance(row[0], int) else 0
         count += len(rows)
         progress(table, count, expected)
     try:

@@ -332,7 +332,7 @@ def verified(
     for row in rows:
         try:
             found = checksum_of(*row[1:column_count])
-        except (struct.error, TypeError, ValueError):
+        except (struct.error, AttributeError, TypeError, ValueError):
             found = None  # not even of the types that were written
         if found is None or found != row[0]:
             raise Damage(f"row {row[1]!r} of {table} does not match its checksum")

@@ -116,7 +116,7 @@ def salvage(losses: Losses, frame: Frame, known: Mark | None) -> None:
             Path(part).unlink(missing_ok=True)
             files.create_private(part)
             lost = _written(database, part, frame, known)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:  # SQLite's message may contain damaged text
         raise StoreError(
             f"store {path} is damaged: {reading.without_values(error)}; no part of it can be read: "
             "restore a backup"

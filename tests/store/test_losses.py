@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from server.errors import StoreError
-from server.store import SqliteStore, backup, check, compact, facts, log_frames, restore
+from server.store import SqliteStore, backup, check, compact, facts, log_frames, reading, restore
 from server.store import mark as marks
+from server.store.checksums import outcome_checksum
 from server.store.mutations import DeleteObject, DeleteSent, DeleteSubscription, PutObject
 from tests.store.conftest import FRAME, a_subscription, an_object, quiet
 from tests.store.power_cuts import cut_power
@@ -469,6 +470,33 @@ def salvaged(path, caplog):
     store.close()
     assert check(path, quiet) == []
     return ids, subscriptions
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE objects SET checksum = 'text' WHERE object_id = 77",
+        "UPDATE objects SET checksum = x'07' WHERE object_id = 77",
+        "UPDATE objects SET keywords = x'07' WHERE object_id = 77",
+        "UPDATE objects SET lon = 'text' WHERE object_id = 77",
+    ],
+)
+def test_a_row_with_values_of_other_types_is_the_only_one_lost(large, caplog, change):
+    """Pages out of place have such rows."""
+    with closing(sqlite3.connect(large)) as database:
+        database.execute(change)
+        database.commit()
+    store = SqliteStore(large, FRAME)
+    with pytest.raises(StoreError, match="objects"):
+        list(store.recover().objects)
+    store.discard()
+    ids, _ = salvaged(large, caplog)
+    assert ids == [number for number in range(1, 3_001) if number != 77]
+
+
+def test_an_outcome_whose_reply_is_no_text_is_damaged():
+    with pytest.raises(reading.Damage, match="row 1 of outcomes"):
+        reading.verified([(5, 1, b"request", 0, b"reply")], "outcomes", outcome_checksum)
 
 
 def test_a_damaged_row_is_the_only_one_lost(large, caplog):
