@@ -155,6 +155,12 @@ class Published(NamedTuple):
     pending: Ints
     left: Rows = np.empty(0, dtype=CHANGE_DTYPE)
 
+    @classmethod
+    def nothing(cls) -> Published:
+        """Return the effects of objects that affect no subscription."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(np.empty(0, dtype=CHANGE_DTYPE), none, none)
+
 
 class Settled(NamedTuple):
     """The changes of subscriptions with too many matches that were settled.
@@ -169,6 +175,11 @@ class Settled(NamedTuple):
 
     changes: Rows
     rebound: Ints
+
+    @classmethod
+    def nothing(cls) -> Settled:
+        """Return no changes."""
+        return cls(np.empty(0, dtype=CHANGE_DTYPE), np.empty(0, dtype=np.int64))
 
 
 Specs_contra = TypeVar("Specs_contra", contravariant=True)

@@ -301,7 +301,7 @@ class Engine:
         boolean = self.matchers.get(BOOLEAN)
         if isinstance(boolean, BooleanMatcher):
             return boolean.settle(everything=everything)
-        return Settled(np.empty(0, dtype=CHANGE_DTYPE), _NO_HANDLES)
+        return Settled.nothing()
 
     @property
     def pairs_tested(self) -> int:

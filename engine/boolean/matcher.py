@@ -168,22 +168,22 @@ class BooleanMatcher:
 
         Changes for subscriptions with too many matches are reported when they are settled.
         """
-        nobody = np.empty(0, dtype=np.int64)
         self.tables.crowds.came(objects)
         affected = self.tables.published(objects, slots)
         if not len(affected.rows):  # as with most objects
-            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
+            return Published.nothing()
         is_capped = self.subscriptions.rows["too_many"][affected.rows] == 1
         if is_capped.any():
             self.tables.capped.came(affected.part(is_capped))
             affected = affected.part(~is_capped)
         if not len(affected.rows):
-            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
+            return Published.nothing()
         self._evaluation.count(affected, 1)
         affected, newly_pending = self._without_pending(affected)
         owners = np.unique(affected.rows).astype(np.int32)
         much = owners[self._evaluation.are_much(owners)]
         if not len(much):
+            nobody = np.empty(0, dtype=np.int64)
             return Published(self._changes(affected, Pairs.nothing()), nobody, newly_pending)
         rows = self.subscriptions.rows
         bounds = rows[["slack_m", "too_many"]][much]
@@ -238,7 +238,7 @@ class BooleanMatcher:
             are settled in a few milliseconds.
         """
         if self.tables.capped.next_due_ms() is None:
-            return Settled(np.empty(0, dtype=CHANGE_DTYPE), np.empty(0, dtype=np.int64))
+            return Settled.nothing()
         entered, left = Pairs.nothing(), Pairs.nothing()
         changed = [np.empty(0, dtype=np.int64)]
         rows, work = self.subscriptions.rows, self.tables.work

@@ -261,12 +261,11 @@ class StationaryMatcher:
     def publish(self, objects: ObjectBatch, slots: Slots) -> Published:
         """Match new objects, which are already in the table."""
         began_s = time.process_time()
-        nobody = np.empty(0, dtype=np.int64)
         matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
         if not len(matches.ids):  # as with most objects
             if self._history is not None:
                 self._history.note_arrivals(len(objects), np.empty(0, dtype=np.int32))
-            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
+            return Published.nothing()
         which = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
         owners = self.subscriptions.slots(matches.ids)
         counts = self.windows.do_count(objects.ids[which], self.subscriptions.rows["window"][owners])
@@ -274,7 +273,7 @@ class StationaryMatcher:
         if self._history is not None:
             self._history.note_arrivals(len(objects), owners)
         if not len(owners):
-            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
+            return Published.nothing()
         order = np.lexsort((objects.ids[which], owners))
         owners, new_slots = owners[order], slots[which[order]]
         touched, more = np.unique(owners, return_counts=True)
@@ -296,7 +295,7 @@ class StationaryMatcher:
         if lowered_count:
             self.tables.move(np.unique(lowered[:lowered_count]))
         self._updates.note((time.process_time() - began_s) / _LOOK_S, len(owners))
-        return Published(grouped(changes[:emitted], undo=True), nobody, nobody)
+        return Published.nothing()._replace(changes=grouped(changes[:emitted], undo=True))
 
     def remove(self, slots: Slots, *, notify: bool) -> Rows:
         """Remove objects from buffers; their replacements in results are reported in any case."""

@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows
+from engine.contracts import CHANGE_DTYPE, Bools, Bounds, Positions, Published, Rows, concatenated
 from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.top_k import buffer_kernels, prune_kernels
@@ -176,7 +176,7 @@ class TopKMatcher:
         slots = self.subscriptions.slots(positions.handles[is_pending])
         waiting = self.tables.pending.take(self.subscriptions.rows, slots)
         located = self._evaluation.locate(positions.part(is_pending), *waiting)
-        return np.concatenate([located, self._evaluation.anchor(positions.part(~is_pending))])
+        return concatenated([located, self._evaluation.anchor(positions.part(~is_pending))])
 
     def refill(self) -> Rows:
         """Insert pruned objects into buffers that may need them now; devices request the rest."""
@@ -230,8 +230,7 @@ class TopKMatcher:
         """Match new objects, which are already in the table."""
         matches = self.tables.indexes.match(objects, self._objects.norms_of(slots))
         if not len(matches.ids):  # as with most objects
-            nobody = np.empty(0, dtype=np.int64)
-            return Published(np.empty(0, dtype=CHANGE_DTYPE), nobody, nobody)
+            return Published.nothing()
         rows = np.repeat(np.arange(len(objects)), np.diff(matches.offsets))
         owners = self.subscriptions.slots(matches.ids)
         counts = self._objects.windows.do_count(

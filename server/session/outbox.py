@@ -119,8 +119,7 @@ class SessionOutbox(Generic[_Session]):
     @property
     def is_behind(self) -> bool:
         """Whether a device gets snapshots in slices, and some of them are still to be made."""
-        behind = self._behind
-        return behind is not None and len(self._outbox) > 0 and self._outbox[0] is behind
+        return bool(self._outbox) and self._outbox[0] is self._behind
 
     def put(self, session: _Session | None, device_id: str, event: Event) -> Queued[_Session]:
         """Append an event. O(1)."""

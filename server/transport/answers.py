@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from identity.quotas import Account
 from nearcast.errors import Reason, RefusedError
@@ -64,11 +63,6 @@ class Answers:
     def __init__(self) -> None:
         self._size = 0
         self._waiters = Waiters(self._has_room, self._is_within)
-        self._building: WeakKeyDictionary[Account, asyncio.Lock] = WeakKeyDictionary()
-
-    def turn(self, account: Account) -> asyncio.Lock:
-        """Return the lock for building a caller's responses of several parts: one at a time."""
-        return self._building.setdefault(account, asyncio.Lock())
 
     @asynccontextmanager
     async def room(self, account: Account) -> AsyncIterator[Reservation]:

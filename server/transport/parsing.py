@@ -25,6 +25,7 @@ from identity.expiry import ending
 from identity.quotas import UNLIMITED, Account
 from nearcast.errors import RefusedError
 from server.limits import Limits
+from server.runtime.caller_locks import CallerLocks
 from server.transport.admission import SMALL_BYTES, Admission, Context
 from server.transport.answers import Answers, Draft, Reservation
 from server.transport.authentication import OPEN, SERVICES, principal
@@ -104,6 +105,7 @@ class Parsing(grpc.aio.ServerInterceptor):
         self._handlers: dict[str, Any] = {}  # by method, for methods that exist
         self._first_messages = FirstMessages()
         self._answers = Answers()
+        self._building = CallerLocks()
 
     async def intercept_service(
         self,
@@ -217,7 +219,7 @@ class Parsing(grpc.aio.ServerInterceptor):
             with charging(room.account):
                 return serialize(first())
         found: list[bytes] = []
-        async with self._answers.turn(room.account):
+        async with self._building.of(room.account):
             for build in response.parts:
                 with charging(room.account):
                     found.append(serialize(build()))

@@ -16,6 +16,7 @@ from nearcast.wire.errors import error_message
 from server import command as c
 from server.measures import now_us
 from server.model import NewObject
+from server.runtime.caller_locks import CallerLocks
 from server.runtime.command_loop import CommandLoop
 from server.transport import converters
 from server.transport.admission import SMALL_BYTES, Admission, Context
@@ -37,6 +38,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
         self._command_loop = command_loop
         self._admission = admission
         self._received = ReceivedBytes()
+        self._converting = CallerLocks()
         self._streams: set[PublishRequests] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -118,7 +120,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
 
     async def _parsed(self, message: LargeRequest, caller: Principal) -> Any:  # noqa: ANN401 - or a refusal
         """Parse a request in its caller's turn, so that one of a caller is parsed between other tasks."""
-        async with self._received.turn(caller.account):
+        async with self._converting.of(caller.account):
             found = message.parsed()
             await asyncio.sleep(0)
             return found
@@ -150,7 +152,7 @@ class PublisherServicer(publisher_service_pb2_grpc.PublisherServiceServicer):
             if len(message.objects) <= converters.OBJECTS_AT_ONCE:
                 command = self._small_command(message, size, caller)
             else:
-                async with self._received.turn(account):
+                async with self._converting.of(account):
                     account.require(len(message.objects))
                     command = c.Publish(await self._objects(message, caller), caller)
             ids = await self._command_loop.submit(command)

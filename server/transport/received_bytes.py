@@ -9,7 +9,6 @@ Operations: O(1) per request.
 from __future__ import annotations
 
 import asyncio
-from weakref import WeakKeyDictionary
 
 from identity.quotas import Account
 from server.runtime.waiters import Waiters
@@ -27,15 +26,6 @@ class ReceivedBytes:
     def __init__(self) -> None:
         self._size = 0
         self._waiters = Waiters(self._has_room, self._is_within)
-        self._turns: WeakKeyDictionary[Account, asyncio.Lock] = WeakKeyDictionary()
-
-    def turn(self, account: Account) -> asyncio.Lock:
-        """Return the lock for the conversion of a caller's requests in parts.
-
-        A conversion lets other tasks run between its parts. Without the lock a caller with many streams
-        would have as many of these parts in each turn of the event loop.
-        """
-        return self._turns.setdefault(account, asyncio.Lock())
 
     async def add(self, account: Account, size: int) -> None:
         """Wait until a caller may have more bytes, and count them."""

@@ -43,6 +43,16 @@ class Stream:
             raise self.failure
         self.written += [getattr(event, "number", event) for _, event in events]
 
+    async def opened_while_reading_waits(self):
+        """Let responses be written, for which the reader waits; return when it reads again."""
+        waiting = asyncio.create_task(self.sender.room())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        self.is_open.set()
+        async with asyncio.timeout(10.0):
+            await waiting
+
     def put(self, *numbers):
         for number in numbers:
             self.sender.outbox.put(None, "device", Pong(number))
@@ -148,13 +158,7 @@ async def test_reading_waits_while_too_much_is_not_written(stream):
     async with asyncio.timeout(10.0):
         await stream.sender.room()
     stream.put(7)
-    waiting = asyncio.create_task(stream.sender.room())
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert not waiting.done()
-    stream.is_open.set()
-    async with asyncio.timeout(10.0):
-        await waiting
+    await stream.opened_while_reading_waits()
     assert stream.written == [0, 1, 2, 7]
 
 
@@ -170,13 +174,7 @@ async def test_reading_waits_while_a_device_gets_snapshots_in_slices():
     assert session.state is State.CATCHING_UP
     await asyncio.sleep(0)  # the first snapshot is being written
     assert outbox.is_behind
-    waiting = asyncio.create_task(stream.sender.room())
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert not waiting.done()
-    stream.is_open.set()
-    async with asyncio.timeout(10.0):
-        await waiting
+    await stream.opened_while_reading_waits()
     assert not outbox.is_behind
     assert session.state is State.IN_SYNC
     written = [one.subscription_id for one in stream.written if isinstance(one, VersionedDelta)]
