@@ -58,8 +58,9 @@ class Partition:
         self, options: EngineOptions, messages: LiveMessages, candidates: Candidates | None = None
     ) -> None:
         self.candidates = candidates
-        matchers = {STATIONARY: StationaryMatcher, BOOLEAN: BooleanMatcher}
-        self.engine = Engine(options, matchers, messages.objects)
+        self.engine = Engine(
+            options, {STATIONARY: StationaryMatcher, BOOLEAN: BooleanMatcher}, messages.objects
+        )
         self.matcher: StationaryMatcher = self.engine.matchers[STATIONARY]  # type: ignore[assignment]
         self.booleans: BooleanMatcher = self.engine.matchers[BOOLEAN]  # type: ignore[assignment]
 

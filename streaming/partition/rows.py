@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from index.batches import Ints
 
+_Number = TypeVar("_Number", np.int32, np.int64)
 
-def chunks(rows: Ints, count_max: int) -> Iterator[Ints]:
+
+def chunks(rows: npt.NDArray[_Number], count_max: int) -> Iterator[npt.NDArray[_Number]]:
     """Yield rows in chunks of at most `count_max`."""
     for start in range(0, len(rows), count_max):
         yield rows[start : start + count_max]
