@@ -34,7 +34,7 @@ from streaming.own_folder import own_folder
 from streaming.tasks.file_lock import FileLock, LockedError
 from streaming.tasks.plain import NOTHING, Outside, PlainError, decoded, encoded
 
-_FORMAT = 2
+_FORMAT = 1
 _LARGE_BYTES = 16 * 1024
 """Smaller arrays are part of the head."""
 _ALIGNED_BYTES = 16
