@@ -41,6 +41,7 @@ from engine.stationary.matcher import StationaryMatcher
 from engine.top_k.matcher import TopKMatcher
 from engine.windows import Leaving
 from index.batches import Floats, Ints, ObjectBatch
+from index.tables.slots import Slots
 
 MATCHERS: dict[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = {
     TOP_K: TopKMatcher,
@@ -90,15 +91,20 @@ class Engine:
         Buffers and the choice of indexes.
     matchers
         The factory of the matcher of each kind.
+    objects
+        The objects, if several engines have the same: each engine then `admit`s and `drop`s what changes.
     """
 
     def __init__(
         self,
         options: EngineOptions | None = None,
         matchers: Mapping[int, Callable[[Objects, EngineOptions], Matcher[Any]]] = MATCHERS,
+        objects: Objects | None = None,
     ) -> None:
         self.options = options or EngineOptions()
-        self.objects = Objects(self.options.object_index, self.options.object_index())
+        if objects is None:
+            objects = Objects(self.options.object_index, self.options.object_index())
+        self.objects = objects
         self.matchers = {kind: make(self.objects, self.options) for kind, make in matchers.items()}
 
     @property
@@ -199,8 +205,18 @@ class Engine:
         if len(self.objects.windows):
             left = self._let_go(self.objects.windows.leaving(objects.ids), notify=True)
         slots = self.objects.insert(objects, expiry_ms, rings, created_ms)
+        return self.admit(objects, slots)._replace(left=left)
+
+    def admit(self, objects: ObjectBatch, slots: Slots) -> Published:
+        """Match new objects, which are already in the table and the index."""
         found = [matcher.publish(objects, slots) for matcher in self.matchers.values()]
-        return Published(*map(concatenated, zip(*found, strict=True)))._replace(left=left)
+        return Published(*map(concatenated, zip(*found, strict=True)))
+
+    def drop(self, slots: Slots) -> Rows:
+        """Remove hidden objects (`Objects.hide`) from buffers; return the changes of buffers."""
+        return self._with_refilled(
+            [matcher.remove(slots, notify=True) for matcher in self.matchers.values()]
+        )
 
     def pass_ids(self, next_id: int) -> Rows:
         """Let ids pass that no object here has: they count in windows of a number of objects.

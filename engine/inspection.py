@@ -103,7 +103,7 @@ def holders(engine: Engine, object_id: int) -> list[int]:
                 found.append(int(matcher.subscriptions.rows["id"][holdings[place]["owner"]]))
                 place = int(holdings[place]["next"])
         elif isinstance(matcher, StationaryMatcher):
-            entries, place = matcher.tables.entries, int(row["first_stationary"])
+            entries, place = matcher.tables.entries, int(matcher.tables.heads()[slots[0]])
             while place >= 0:
                 if entries[place]["is_result"]:
                     found.append(int(matcher.subscriptions.rows["id"][entries[place]["owner"]]))

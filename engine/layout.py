@@ -22,7 +22,6 @@ OBJECT_DTYPE = np.dtype(
         ("keyword_start", np.int64),  # first keyword id in the pool
         ("keyword_count", np.int32),
         ("first_holding", np.int32),  # chain of the top-k buffers that hold it: their result index
-        ("first_stationary", np.int32),  # the same for stationary subscriptions
     ],
     align=True,
 )

@@ -47,6 +47,8 @@ class Objects:
         """The index that is to replace the current one, with the next weights."""
         self.areas = Areas(area_index, self.table)
         self.now_ms = 0
+        self.hidden: Ints = np.empty(0, dtype=np.int64)
+        """Objects in the table that are in no index any more: see `hide`."""
         self.due_ms = 0
         """Before this time nothing expires and nothing is settled. Code that adds such work lowers it."""
         self.windows = Windows(self.table)
@@ -81,7 +83,6 @@ class Objects:
                 "created_ms": created_ms,
                 "expiry_ms": expiry_ms,
                 "first_holding": np.full(len(objects), NO_HOLDING, dtype=np.int32),
-                "first_stationary": np.full(len(objects), NO_HOLDING, dtype=np.int32),
             },
         )
         self._expiries.push(expiry_ms, objects.ids)
@@ -95,9 +96,28 @@ class Objects:
 
     def remove(self, ids: Ints) -> None:
         """Remove objects that no buffer holds any more."""
+        self._remove_from_index(ids)
+        self._remove_from_table(ids)
+
+    def hide(self, ids: Ints) -> None:
+        """Remove objects from the index, while buffers still hold them; `remove_hidden` removes the rest.
+
+        Searches do not find them. Their rows stay as they are, and so do their slots.
+        """
+        self._remove_from_index(ids)
+        self.hidden = np.concatenate([self.hidden, ids])
+
+    def remove_hidden(self) -> None:
+        """Remove the hidden objects, which no buffer holds any more."""
+        self._remove_from_table(self.hidden)
+        self.hidden = self.hidden[:0]
+
+    def _remove_from_index(self, ids: Ints) -> None:
         self.index.remove(ids)
         if self._coming is not None:
             self._coming[0].remove(ids[self._coming[1].has(ids)])
+
+    def _remove_from_table(self, ids: Ints) -> None:
         self.areas.remove(ids, self.table.remove(ids))
         self._expiries.drop_gone(self.table.ids)
         self.windows.departed(ids, self.now_ms)
@@ -232,9 +252,11 @@ class Objects:
         self.index.check()
         self.areas.check()
         self.windows.check(self.now_ms)
-        if len(self.index) != len(self.table):
+        if len(self.index) + len(self.hidden) != len(self.table):
             raise InconsistentIndexError("the object index does not hold the live objects")
-        if (self.table.rows["expiry_ms"][self.table.used()] <= self.now_ms).any():
+        used = self.table.used()
+        used = used[~np.isin(self.table.rows["id"][used], self.hidden)]
+        if (self.table.rows["expiry_ms"][used] <= self.now_ms).any():
             raise InconsistentIndexError("a held object is not alive")
 
 

@@ -43,7 +43,8 @@ _COUNTERS = {
 _GAUGES = {
     "subscriptions": "Stationary subscriptions.",
     "replicas": "Placements of subscriptions in partitions, including replicas.",
-    "index_bytes": "Memory of the indexes of all partitions.",
+    "index_bytes": "Memory of the indexes of all partitions, without the messages.",
+    "window_bytes": "Memory of the messages of all hosts: each host has one window.",
 }
 _BATCH_SECONDS = "Duration of batches, from Spark's plan of the batch to the manifest."
 _PARTITION_SECONDS = (

@@ -19,7 +19,7 @@ from streaming.partition.options import engine_options
 from streaming.program import program_digest
 from streaming.window_size import WindowSize
 
-_FORMAT = 3
+_FORMAT = 4
 AHEAD_MS = 24 * 3600 * 1000
 """By how much messages may be ahead of the clock, by default."""
 _CHOSEN = (

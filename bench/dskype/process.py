@@ -14,7 +14,7 @@ from bench.dskype.feeds import FeedFiles
 from bench.skype.workload import SkypeWorkload
 from safe_region.scoring.idf import IdfTable
 from streaming.arrays.reading import read_messages, read_subscriptions
-from streaming.partition.partition import Partition
+from streaming.partition.alone import Alone
 from streaming.plan import Plan
 from streaming.window_size import WindowSize
 
@@ -25,23 +25,23 @@ def measure_process(
     """Measure one engine, without Spark, on the same batches."""
     window = WindowSize(count=workload.parameters.window)
     options = Plan("", files.area, window, "hashing", 1, None, (0,), "sq-plus-tree")
-    partition = Partition(options.engine_options(), window)
+    alone = Alone(options.engine_options(), window)
     weigh, frame = IdfTable.read(files.folder / "idf.json").weight, options.frame
     files.write_window()
     files.write_subscriptions()
     began_s = time.perf_counter()
     for path in sorted((files.folder / "messages").glob("a-*")):
-        partition.apply(None, read_messages(_batch(path), frame, weigh)[0])
+        alone.apply(None, read_messages(_batch(path), frame, weigh)[0])
     paths = sorted((files.folder / "subscriptions").glob("*.parquet"))
     for number, path in enumerate(paths):
-        partition.apply(read_subscriptions(_batch(path), frame, weigh)[0], None)
+        alone.apply(read_subscriptions(_batch(path), frame, weigh)[0], None)
         progress("buffers filled", number + 1, len(paths))
     fill_s = time.perf_counter() - began_s
     published, changes, spent_s, number = 0, 0, 0.0, -1
     while files.write_batch(number := number + 1, parameters.batch):
         path = files.folder / "messages" / f"b-{number:06d}.parquet"
         began_s = time.perf_counter()
-        applied = partition.apply(None, read_messages(_batch(path), frame, weigh)[0])
+        applied = alone.apply(None, read_messages(_batch(path), frame, weigh)[0])
         if number >= WARM:
             spent_s += time.perf_counter() - began_s
             published += applied.counts.published
@@ -54,7 +54,7 @@ def measure_process(
         "messages_per_s": round(published / spent_s),
         "batch_s_p50": round(spent_s / published * parameters.batch, 2),
         "changes_per_message": round(changes / published, 1),
-        "memory_mb": round(partition.engine.memory_bytes() / 1e6, 1),
+        "memory_mb": round(alone.partition.engine.memory_bytes() / 1e6, 1),
         "fill_s": round(fill_s, 1),
         "lists_audited": 0,
         "mismatches": 0,

@@ -12,13 +12,19 @@ from safe_region.jit import kernel, leaf
 
 @leaf
 def hold(
-    objects: Rows, subscriptions: Rows, entries: Rows, owner: int, slot: int, length_m: float
+    objects: Rows,
+    heads: Slots,
+    subscriptions: Rows,
+    entries: Rows,
+    owner: int,
+    slot: int,
+    length_m: float,
 ) -> int:
     """Insert an object into a buffer with free capacity; return its entry."""
     place = int(subscriptions[owner]["entry_start"] + subscriptions[owner]["entry_count"])
     subscriptions[owner]["entry_count"] += 1
     entry = entries[place]
-    first = objects[slot]["first_stationary"]
+    first = heads[slot]
     entry["length_m"] = length_m
     entry["object_id"] = objects[slot]["id"]
     entry["expiry_ms"] = objects[slot]["expiry_ms"]
@@ -30,18 +36,18 @@ def hold(
     entry["is_result"] = 0
     if first != NOTHING:
         entries[first]["previous"] = place
-    objects[slot]["first_stationary"] = place
+    heads[slot] = place
     return place
 
 
 @leaf
-def _point_at(objects: Rows, entries: Rows, place: int, to: int, back: int) -> None:
+def _point_at(heads: Slots, entries: Rows, place: int, to: int, back: int) -> None:
     """Set the links of an entry's neighbours in its chain to `to`, and back to `back`."""
     previous, following = entries[place]["previous"], entries[place]["next"]
     if previous != NOTHING:
         entries[previous]["next"] = to
     else:
-        objects[entries[place]["object"]]["first_stationary"] = to
+        heads[entries[place]["object"]] = to
     if following != NOTHING:
         entries[following]["previous"] = back
 
@@ -62,25 +68,25 @@ def _copy(entries: Rows, place: int, to: int) -> None:
 
 
 @leaf
-def release(objects: Rows, subscriptions: Rows, entries: Rows, place: int) -> None:
+def release(heads: Slots, subscriptions: Rows, entries: Rows, place: int) -> None:
     """Remove an entry from its buffer; the buffer's last entry moves to its place."""
     owner = entries[place]["owner"]
-    _point_at(objects, entries, place, entries[place]["next"], entries[place]["previous"])
+    _point_at(heads, entries, place, entries[place]["next"], entries[place]["previous"])
     subscriptions[owner]["entry_count"] -= 1
     last = subscriptions[owner]["entry_start"] + subscriptions[owner]["entry_count"]
     if last != place:
-        _point_at(objects, entries, last, place, place)
+        _point_at(heads, entries, last, place, place)
         _copy(entries, last, place)
 
 
 @kernel
-def clear(objects: Rows, subscriptions: Rows, entries: Rows, slots: Slots) -> None:
+def clear(heads: Slots, subscriptions: Rows, entries: Rows, slots: Slots) -> None:
     """Empty the buffers of subscriptions."""
     for i in range(slots.shape[0]):
         start = subscriptions[slots[i]]["entry_start"]
         while subscriptions[slots[i]]["entry_count"] > 0:
             last = start + subscriptions[slots[i]]["entry_count"] - 1
-            release(objects, subscriptions, entries, last)
+            release(heads, subscriptions, entries, last)
 
 
 @kernel
@@ -97,7 +103,7 @@ def give_back(subscriptions: Rows, entries: Rows, free: Slots, free_counts: Slot
 
 @kernel
 def relocate(
-    objects: Rows,
+    heads: Slots,
     subscriptions: Rows,
     entries: Rows,
     free: Slots,
@@ -117,7 +123,7 @@ def relocate(
         free_counts[size] -= free_counts[size] > 0
         start = take_rows(entries["next"], free, size, ends, 0, size * ROOM_STEP)
         for j in range(row["entry_count"]):
-            _point_at(objects, entries, before + j, start + j, start + j)
+            _point_at(heads, entries, before + j, start + j, start + j)
             _copy(entries, before + j, start + j)
         if room > 0:
             give_back_rows(entries["next"], free, room // ROOM_STEP, before)

@@ -53,7 +53,7 @@ def _check_chains(tables: StationaryTables) -> None:
         held |= {(slot, place) for place in range(start, start + int(row["entry_count"]))}
     chained = set()
     for slot in objects.used().tolist():
-        previous, place = NOTHING, int(objects.rows["first_stationary"][slot])
+        previous, place = NOTHING, int(tables.heads()[slot])
         while place != NOTHING:
             entry = entries[place]
             if entry["object"] != slot or entry["previous"] != previous:

@@ -171,6 +171,7 @@ class StationaryMatcher:
         table = self._objects.table
         emitted = kernels.settle(
             table.rows,
+            self.tables.heads(),
             table.ids.keys,
             table.ids.values,
             rows,
@@ -283,6 +284,7 @@ class StationaryMatcher:
         lowered = np.empty(len(owners), dtype=np.int32)
         emitted, lowered_count = kernels.admit(
             self._objects.table.rows,
+            self.tables.heads(),
             rows,
             self._objects.texts_with(self.subscriptions),
             self.tables.entries,
@@ -310,7 +312,7 @@ class StationaryMatcher:
     def _take_out(self, slots: Slots, window: int, *, notify: bool) -> Rows:
         began_s = time.process_time()
         rows = self._objects.table.rows
-        count = kernels.count_entries(rows, self.tables.entries, slots)
+        count = kernels.count_entries(self.tables.heads(), self.tables.entries, slots)
         if not count:
             return np.empty(0, dtype=CHANGE_DTYPE)
         changes = np.empty(2 * count, dtype=CHANGE_DTYPE)
@@ -318,6 +320,7 @@ class StationaryMatcher:
         shrunk = np.empty(count, dtype=np.int32)
         emitted, short_count, shrunk_count = kernels.remove(
             rows,
+            self.tables.heads(),
             self.subscriptions.rows,
             self._objects.texts_with(self.subscriptions),
             self.tables.entries,

@@ -12,7 +12,7 @@ from engine.objects import Objects
 from engine.options import EngineOptions
 from engine.share_kernels import Texts, share_of
 from engine.stationary import entry_kernels
-from engine.stationary.layout import ENTRY_DTYPE, ROOM_STEP, SUBSCRIPTION_DTYPE
+from engine.stationary.layout import ENTRY_DTYPE, NOTHING, ROOM_STEP, SUBSCRIPTION_DTYPE
 from engine.subscription_indexes import SubscriptionIndexes, index_numbers
 from index.batches import Floats, InterestBatch, Ints, Ranking, ReachBatch
 from index.tables import SlotTable
@@ -21,6 +21,7 @@ from index.tables.slots import Slots
 from safe_region.jit import kernel
 
 _ENTRIES_MIN = 64
+_HEADS_MIN = 16
 
 
 class StationaryTables:
@@ -42,6 +43,14 @@ class StationaryTables:
         self.free: Slots = entry_kernels.new_free(16)
         self._free_counts: Slots = np.zeros(16, dtype=np.int32)
         self._ends = np.zeros(1, dtype=np.int64)
+        self._heads: Slots = np.full(_HEADS_MIN, NOTHING, dtype=np.int32)
+
+    def heads(self) -> Slots:
+        """Return the chains of the objects: the first entry by slot of the object, or NOTHING."""
+        if (before := len(self._heads)) < self.objects.table.end:
+            self._heads = longer(self._heads, self.objects.table.end)
+            self._heads[before:] = NOTHING
+        return self._heads
 
     @property
     def end(self) -> int:
@@ -69,7 +78,7 @@ class StationaryTables:
         added = int((np.maximum(missing, 0) * np.arange(len(self.free))).sum())
         self.entries = longer(self.entries, self.end + added * ROOM_STEP)
         entry_kernels.relocate(
-            self.objects.table.rows,
+            self.heads(),
             rows,
             self.entries,
             self.free,
@@ -83,7 +92,7 @@ class StationaryTables:
         """Clear buffers, and remove subscriptions from the indexes."""
         rows = self.subscriptions.rows
         self.indexes.remove(rows["id"][slots], rows["index"][slots])
-        entry_kernels.clear(self.objects.table.rows, rows, self.entries, slots)
+        entry_kernels.clear(self.heads(), rows, self.entries, slots)
         entry_kernels.give_back(rows, self.entries, self.free, self._free_counts, slots)
         rows["is_awake"][slots] = 0
 
@@ -159,7 +168,7 @@ class StationaryTables:
 
     def memory_bytes(self) -> int:
         """Return the size of all arrays."""
-        own = self.entries.nbytes + self.free.nbytes
+        own = self._heads.nbytes + self.entries.nbytes + self.free.nbytes
         return own + self.subscriptions.memory_bytes() + self.indexes.memory_bytes()
 
 

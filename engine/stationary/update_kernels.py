@@ -97,18 +97,18 @@ def _best_other(entries: Rows, start: int, end: int) -> int:
 
 
 @leaf
-def _evict_dominated(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -> None:
+def _evict_dominated(heads: Slots, subscriptions: Rows, entries: Rows, owner: int) -> None:
     """Remove entries that k newer ones dominate; the k best are never dominated."""
     row = subscriptions[owner]
     start = int(row["entry_start"])
     for place in range(start + int(row["entry_count"]) - 1, start - 1, -1):
         if entries[place]["dominators"] >= row["k"]:
             row["oldest_left_out"] = min(row["oldest_left_out"], entries[place]["object_id"])
-            release(objects, subscriptions, entries, place)
+            release(heads, subscriptions, entries, place)
 
 
 @leaf
-def _drop_worst(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -> None:
+def _drop_worst(heads: Slots, subscriptions: Rows, entries: Rows, owner: int) -> None:
     """Drop the worst entry of a buffer, which is not a result: it becomes the reach."""
     row = subscriptions[owner]
     start = int(row["entry_start"])
@@ -118,7 +118,7 @@ def _drop_worst(objects: Rows, subscriptions: Rows, entries: Rows, owner: int) -
             worst = place
     row["reach_m"] = entries[worst]["length_m"]
     row["reach_id"] = entries[worst]["object_id"]
-    release(objects, subscriptions, entries, worst)
+    release(heads, subscriptions, entries, worst)
 
 
 @leaf
@@ -168,6 +168,7 @@ def _ask_for(subscriptions: Rows, entries: Rows, owners: Slots, at: int) -> None
 @kernel
 def admit(
     objects: Rows,
+    heads: Slots,
     subscriptions: Rows,
     texts: Texts,
     entries: Rows,
@@ -212,13 +213,13 @@ def admit(
                 entries[worst]["is_result"] = 0
                 emitted = emit(changes, emitted, row["id"], entries[worst]["object_id"], 0.0, 1)
             emitted = emit(changes, emitted, row["id"], item["id"], r_m, 0)
-        place = hold(objects, subscriptions, entries, owner, slots[i], length_m)
+        place = hold(objects, heads, subscriptions, entries, owner, slots[i], length_m)
         entries[place]["dominators"] = dominators
         entries[place]["is_result"] = better < row["k"]
         if evicts:
-            _evict_dominated(objects, subscriptions, entries, owner)
+            _evict_dominated(heads, subscriptions, entries, owner)
         if size_factor > 0 and row["entry_count"] > size_factor * row["k"]:
-            _drop_worst(objects, subscriptions, entries, owner)
+            _drop_worst(heads, subscriptions, entries, owner)
             lowered[lowered_count] = owner
             lowered_count += 1
     return emitted, lowered_count
@@ -251,11 +252,11 @@ def _give_way(row: Row, entries: Rows, place: int) -> None:
 
 
 @leaf
-def _owners(objects: Rows, entries: Rows, slots: Slots, owners: Slots) -> int:
+def _owners(heads: Slots, entries: Rows, slots: Slots, owners: Slots) -> int:
     """Write the owners of buffers with these objects, object by object; return their number."""
     count = 0
     for i in range(slots.shape[0]):
-        place = objects[slots[i]]["first_stationary"]
+        place = heads[slots[i]]
         while place != NOTHING:
             owners[count] = entries[place]["owner"]
             count += 1
@@ -295,6 +296,7 @@ def _promote(
 @kernel
 def remove(
     objects: Rows,
+    heads: Slots,
     subscriptions: Rows,
     texts: Texts,
     entries: Rows,
@@ -319,11 +321,11 @@ def remove(
         one each.
     """
     emitted = 0
-    owners = _owners(objects, entries, gone, touched)
+    owners = _owners(heads, entries, gone, touched)
     seen, touched_count, shrunk_count = 0, 0, 0
     for i in range(gone.shape[0]):
         is_early = window == NOTHING and objects[gone[i]]["expiry_ms"] > now_ms
-        place = int(objects[gone[i]]["first_stationary"])
+        place = int(heads[gone[i]])
         while place != NOTHING:
             following = int(entries[place]["next"])
             _ask_for(subscriptions, entries, touched[:owners], seen)
@@ -338,7 +340,7 @@ def remove(
                 elif entries[place]["is_result"] and row["entry_count"] >= row["k"]:
                     shrunk[shrunk_count] = owner
                     shrunk_count += 1
-                release(objects, subscriptions, entries, place)
+                release(heads, subscriptions, entries, place)
                 touched[touched_count] = owner
                 touched_count += 1
             place = following
@@ -355,11 +357,11 @@ def remove(
 
 
 @kernel
-def count_entries(objects: Rows, entries: Rows, slots: Slots) -> int:
+def count_entries(heads: Slots, entries: Rows, slots: Slots) -> int:
     """Return the number of buffers that hold these objects, summed."""
     total = 0
     for i in range(slots.shape[0]):
-        place = objects[slots[i]]["first_stationary"]
+        place = heads[slots[i]]
         while place != NOTHING:
             total += 1
             place = entries[place]["next"]
@@ -367,7 +369,7 @@ def count_entries(objects: Rows, entries: Rows, slots: Slots) -> int:
 
 
 @leaf
-def _empty(objects: Rows, subscriptions: Rows, entries: Rows, owner: int, kept: Ints) -> int:
+def _empty(heads: Slots, subscriptions: Rows, entries: Rows, owner: int, kept: Ints) -> int:
     """Empty a buffer; write the ids of the results into `kept` and return their number."""
     start = int(subscriptions[owner]["entry_start"])
     results = 0
@@ -375,7 +377,7 @@ def _empty(objects: Rows, subscriptions: Rows, entries: Rows, owner: int, kept: 
         if entries[place]["is_result"]:
             kept[results] = entries[place]["object_id"]
             results += 1
-        release(objects, subscriptions, entries, place)
+        release(heads, subscriptions, entries, place)
     return results
 
 
@@ -401,6 +403,7 @@ def _take_away(kept: Ints, count: int, object_id: int) -> bool:
 @kernel
 def settle(
     objects: Rows,
+    heads: Slots,
     id_keys: Ints,
     id_values: Values,
     subscriptions: Rows,
@@ -420,7 +423,7 @@ def settle(
     for i in range(slots.shape[0]):
         owner = slots[i]
         row = subscriptions[owner]
-        results = _empty(objects, subscriptions, entries, owner, kept)
+        results = _empty(heads, subscriptions, entries, owner, kept)
         row["oldest_left_out"] = NOBODY
         row["reach_m"] = best.reach_m[i]
         row["reach_id"] = best.reach_id[i]
@@ -432,7 +435,7 @@ def settle(
                 row["oldest_left_out"] = min(row["oldest_left_out"], object_id)
                 continue
             slot = find(id_keys, id_values, object_id)
-            place = hold(objects, subscriptions, entries, owner, slot, best.lengths[j])
+            place = hold(objects, heads, subscriptions, entries, owner, slot, best.lengths[j])
             entries[place]["dominators"] = dominators
             if j - first < row["k"]:
                 entries[place]["is_result"] = 1

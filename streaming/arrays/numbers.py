@@ -28,6 +28,10 @@ class Numbers:
         """Return the digests of keywords, by number."""
         return self._high[numbers], self._low[numbers]
 
+    def are_known(self, high: Ints) -> bool:
+        """Return whether all words have numbers, by the first halves of their digests."""
+        return bool(self._ids.present(high).all())
+
     def take(self, high: Ints, low: Ints) -> tuple[KeywordIds, Ints]:
         """Return the number of each digest, and the rows of new digests in the order of their numbers.
 

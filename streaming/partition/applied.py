@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from index.batches import Ints
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.changes import Changes
-
-Log = TypeVar("Log", Messages, Subscriptions)
 
 
 class Counts(NamedTuple):
@@ -47,10 +45,3 @@ class Found(NamedTuple):
 
     object_id: Ints
     handle: Ints
-
-
-class Done(NamedTuple, Generic[Log]):
-    """The outcome of a block, and the rows of it to log."""
-
-    counts: Counts
-    log: Log

@@ -43,15 +43,18 @@ class News:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._matcher: StationaryMatcher = engine.matchers[STATIONARY]  # type: ignore[assignment]
+        self.ending: Ints = _NOTHING
+        """Boolean subscriptions that will end in this batch, and may be replaced."""
         self._rows: list[Rows] = [np.empty(0, dtype=CHANGE_DTYPE)]
         self._scores: list[Floats] = [np.empty(0)]
-        """Scores of entries, and of the objects that ended subscriptions lose; NaN for other drops."""
+        """Scores of entries, and of the objects that ending subscriptions lose; NaN for other drops."""
 
     def emit(self, rows: Rows) -> None:
         """Record changes, while the objects that enter are in the engine."""
         scores = self._scores_of(rows, np.flatnonzero(rows["is_drop"] == 0))
+        has_no_score = (rows["is_drop"] == 1) & ~np.isin(rows["handle"], self.ending)
         self._rows.append(rows)
-        self._scores.append(np.where(rows["is_drop"] == 1, np.nan, scores))
+        self._scores.append(np.where(has_no_score, np.nan, scores))
 
     def emit_ended(self, handles: Ints) -> None:
         """Record that subscriptions lose their results, before they end."""

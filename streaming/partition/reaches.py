@@ -16,7 +16,7 @@ import numpy as np
 from engine import EngineOptions
 from engine.contracts import STATIONARY, handle_of
 from streaming.distribution import Sample
-from streaming.partition.partition import Partition
+from streaming.partition.alone import Alone
 from streaming.window_size import WindowSize
 
 
@@ -36,9 +36,8 @@ def with_reaches(sample: Sample, options: EngineOptions, share: float) -> Sample
     if not len(subscriptions) or not len(messages):
         return sample
     fewer = np.maximum(1, np.ceil(subscriptions.k * share)).astype(np.int64)
-    partition = Partition(options, WindowSize(count=len(messages)))
-    partition.apply(None, messages)
-    partition.apply(replace(subscriptions, k=fewer), None)
-    table = partition.matcher.subscriptions
+    alone = Alone(options, WindowSize(count=len(messages)))
+    alone.apply(replace(subscriptions, k=fewer), messages)
+    table = alone.partition.matcher.subscriptions
     slots = table.slots(handle_of(STATIONARY, 0) + subscriptions.subscription_id)
     return replace(sample, reach_m=table.rows["reach_m"][slots])

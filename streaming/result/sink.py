@@ -58,6 +58,7 @@ _OWN = frozenset(
         "refused",
         "replicas",
         "subscriptions",
+        "window_bytes",
     }
 )
 """Counts that are separate for each partition; the total is their sum."""

@@ -16,7 +16,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from index.batches import Ints
 from streaming.arrays.blocks import Messages, Subscriptions
 
-_HEAD_DDL = "version long, now_ms long, next_number long, logged long, subscriptions long"
+_HEAD_DDL = (
+    "version long, now_ms long, next_number long, logged long, subscriptions long, message_batches long"
+)
 _MESSAGES_DDL = "block binary"
 _SPAN_DDL = "next_number long, latest_ms long"
 _FIRST_DDL = "version long"
@@ -38,6 +40,8 @@ class Head(NamedTuple):
     """Rows in the log of subscriptions."""
     subscriptions: int = 0
     """The number of live subscriptions."""
+    message_batches: int = 0
+    """The number of batches with messages that were applied: the same in all partitions."""
 
 
 class LoggedMessages(NamedTuple):
@@ -80,12 +84,13 @@ class Log:
         kept = self._head.get()
         return None if kept is None else Head(*kept)
 
-    def blocks(self) -> tuple[list[Messages], list[Subscriptions]]:
-        """Return the blocks of messages and those of subscriptions, in order."""
-        return (
-            [Messages.unpack(bytes(value[0])) for _, value in _sorted(self._messages)],
-            [Subscriptions.unpack(bytes(value[0])) for _, value in _sorted(self._subscriptions)],
-        )
+    def messages(self) -> list[Messages]:
+        """Return the blocks of messages in order."""
+        return [Messages.unpack(bytes(value[0])) for _, value in _sorted(self._messages)]
+
+    def subscriptions(self) -> list[Subscriptions]:
+        """Return the blocks of subscriptions in order."""
+        return [Subscriptions.unpack(bytes(value[0])) for _, value in _sorted(self._subscriptions)]
 
     def begin(self, initial: InitialState) -> Head:
         """Store the initial state set aside by a rebalancing; call this first. Return the numbers."""

@@ -12,7 +12,9 @@ node is one of
 
     ["list", items]  ["tuple", items]  ["set", items]  ["dict", keys, values]
     ["object", class, attributes]  ["named", class, items]  ["member", class, name]  ["class", class]
-    ["array", type, shape, is_transposed, place, is_writable]
+    ["array", type, shape, is_transposed, place, is_writable]  ["outside", name]
+
+The last one is an object that is not part of the value: whoever reads the value supplies it.
 
 Cost: O(parts), some microseconds each.
 """
@@ -22,7 +24,7 @@ from __future__ import annotations
 import copyreg
 import importlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -35,7 +37,7 @@ PACKAGES = ("engine", "index", "safe_region", "streaming")
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 _CONTAINERS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", dict: "dict"}
 
-_NODES = frozenset({*_CONTAINERS.values(), "object", "named", "member", "class", "array"})
+_NODES = frozenset({*_CONTAINERS.values(), "object", "named", "member", "class", "array", "outside"})
 
 Put = Callable[[memoryview], Any]
 """Stores the bytes of an array; returns their place, as JSON."""
@@ -43,25 +45,30 @@ Put = Callable[[memoryview], Any]
 Get = Callable[[Any, int], Any]
 """Returns a number of bytes at a place."""
 
+Outside = Mapping[str, object]
+"""Objects to which a value refers and which are not part of it, by name."""
+
+NOTHING: Outside = {}
+
 
 class PlainError(Exception):
     """A value contains an object that has no plain form, or a form is not valid."""
 
 
-def encoded(value: object, put: Put) -> dict[str, Any]:
-    """Return the form of a value.
+def encoded(value: object, put: Put, outside: Outside = NOTHING) -> dict[str, Any]:
+    """Return the form of a value, without the objects that are `outside`.
 
     Raises
     ------
     PlainError
         If there is none.
     """
-    encoder = _Encoder(put)
+    encoder = _Encoder(put, outside)
     return {"root": encoder.form(value), "nodes": encoder.nodes}
 
 
-def decoded(form: Any, get: Get) -> Any:  # noqa: ANN401
-    """Return the value of a form.
+def decoded(form: Any, get: Get, outside: Outside = NOTHING) -> Any:  # noqa: ANN401
+    """Return the value of a form, which refers to the objects that are `outside`.
 
     Raises
     ------
@@ -69,7 +76,7 @@ def decoded(form: Any, get: Get) -> Any:  # noqa: ANN401
         If the form is not valid.
     """
     try:
-        return _Decoder(form["nodes"], get).value(form["root"])
+        return _Decoder(form["nodes"], get, outside).value(form["root"])
     except PlainError:
         raise
     except Exception as error:  # an invalid form may raise anything
@@ -77,9 +84,10 @@ def decoded(form: Any, get: Get) -> Any:  # noqa: ANN401
 
 
 class _Encoder:
-    def __init__(self, put: Put) -> None:
+    def __init__(self, put: Put, outside: Outside) -> None:
         self.nodes: list[list[Any]] = []
         self._put = put
+        self._outside = {id(one): name for name, one in outside.items()}
         self._known: dict[int, int] = {}
         self._kept: list[object] = []
         """Objects that have a node; they stay alive to the end, so that their addresses stay unique."""
@@ -100,6 +108,8 @@ class _Encoder:
         return [number]
 
     def _node(self, value: object) -> list[Any]:
+        if (outside := self._outside.get(id(value))) is not None:
+            return ["outside", outside]
         kind = type(value)
         if (name := _CONTAINERS.get(kind)) is not None:
             return self._container(name, value)
@@ -137,8 +147,8 @@ class _Encoder:
 
 
 class _Decoder:
-    def __init__(self, nodes: list[list[Any]], get: Get) -> None:
-        self._nodes, self._get = nodes, get
+    def __init__(self, nodes: list[list[Any]], get: Get, outside: Outside) -> None:
+        self._nodes, self._get, self._others = nodes, get, outside
         self._made: dict[int, Any] = {}
 
     def value(self, form: Any) -> Any:  # noqa: ANN401
@@ -155,6 +165,9 @@ class _Decoder:
 
     def _values(self, forms: list[Any]) -> list[Any]:
         return [self.value(one) for one in forms]
+
+    def _outside(self, _number: int, name: str) -> object:
+        return self._others[name]
 
     def _list(self, number: int, items: list[Any]) -> list[Any]:
         found = self._made[number] = []

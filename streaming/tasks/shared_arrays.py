@@ -11,20 +11,18 @@ the lengths of the parts that follow: the response, the value in its plain form 
 arrays. The folder must be private to this user, or it is not used: its contents come from this program.
 
 A lock of the operating system keeps other processes out, for example a task that Spark has given up and
-that still runs. The lock is released when its process ends.
+that still runs. A value that is only read may have several readers at once.
 
 Operations: take and keep O(arrays), plus writing the arrays that have moved.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import mmap
 import os
 import platform
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,7 +31,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from streaming.own_folder import own_folder
-from streaming.tasks.plain import PlainError, decoded, encoded
+from streaming.tasks.file_lock import FileLock, LockedError
+from streaming.tasks.plain import NOTHING, Outside, PlainError, decoded, encoded
 
 _FORMAT = 1
 _LARGE_BYTES = 16 * 1024
@@ -45,11 +44,6 @@ _BLOCK_BYTES = 512
 """The unit of `st_blocks`."""
 _SPARE_BYTES = 32 << 20
 _LOCK_S = 600.0
-_LOCK_POLL_S = 0.05
-
-
-class SharedArraysError(Exception):
-    """Another process has the value, and does not release it."""
 
 
 class MemoryFullError(Exception):
@@ -68,6 +62,8 @@ class Note(NamedTuple):
     """The digest of the input that led from the version before to this version."""
     answer: bytes
     """The response to that input."""
+    token: str = ""
+    """Names what the value refers to outside of it, or the value itself if others refer to it."""
 
 
 class SharedArrays:
@@ -87,39 +83,46 @@ class SharedArrays:
 
     @contextmanager
     def locked(self, wait_s: float = _LOCK_S) -> Iterator[None]:
-        """Hold the lock of the folder; wait while another process holds it.
+        """Hold the lock of the folder alone; wait while another process holds it.
 
         Raises
         ------
-        SharedArraysError
+        LockedError
             If that takes more than `wait_s`, ten minutes by default.
         OwnFolderError
             If the folder is not private to this user.
         """
-        own_folder(self._folder)
-        with (self._folder / "lock").open("wb") as lock:
-            end_s = time.monotonic() + wait_s
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() >= end_s:
-                        raise SharedArraysError(f"{self._folder} is in use by another process") from None
-                    time.sleep(_LOCK_POLL_S)
+        with self.lock(wait_s) as lock:
+            lock.own()
             yield
+
+    def lock(self, wait_s: float = _LOCK_S) -> FileLock:
+        """Return the lock of the folder, which is not held yet.
+
+        Raises
+        ------
+        OwnFolderError
+            If the folder is not private to this user.
+        """
+        own_folder(self._folder)
+        return FileLock(self._folder / "lock", wait_s)
 
     def note(self) -> Note | None:
         """Return the note of the value; None if there is no readable value. Requires the lock."""
         try:
             with self._head.open("rb") as file:
                 head = _Head.read(file)
-                return Note(head.version, head.digest, _exactly(file, head.answer_bytes))
+                return Note(head.version, head.digest, _exactly(file, head.answer_bytes), head.token)
         except (FileNotFoundError, LostError):
             return None
 
-    def take(self) -> Any:  # noqa: ANN401
-        """Return the value, which is lost unless it is kept afterwards. Requires the lock.
+    def take(self, outside: Outside = NOTHING) -> Any:  # noqa: ANN401
+        """Return the value, which is lost unless it is kept afterwards. Requires the lock alone.
+
+        Parameters
+        ----------
+        outside
+            What the value refers to (`plain`).
 
         Raises
         ------
@@ -129,17 +132,33 @@ class SharedArrays:
         taken = self._folder / "taken"
         try:
             self._head.rename(taken)
-            with taken.open("rb") as file:
+        except FileNotFoundError as error:
+            raise LostError(f"{self._folder} has no value") from error
+        return self._read(taken, outside)
+
+    def view(self, outside: Outside = NOTHING) -> Any:  # noqa: ANN401
+        """Return the value to read it, as long as the lock is held, together with others.
+
+        Raises
+        ------
+        LostError
+            If there is no readable value.
+        """
+        return self._read(self._head, outside)
+
+    def _read(self, path: Path, outside: Outside) -> Any:  # noqa: ANN401
+        try:
+            with path.open("rb") as file:
                 head = _Head.read(file)
                 _exactly(file, head.answer_bytes)
                 form = json.loads(_exactly(file, head.form_bytes))
                 small = memoryview(bytearray(file.read()))
-            return decoded(form, lambda place, count: self._bytes(place, count, small))
+            return decoded(form, lambda place, count: self._bytes(place, count, small), outside)
         except (FileNotFoundError, PlainError, ValueError, RecursionError) as error:
             raise LostError(f"{self._folder} has no readable value") from error
 
-    def keep(self, value: object, note: Note) -> None:
-        """Keep a value in place of any earlier value. Requires the lock."""
+    def keep(self, value: object, note: Note, outside: Outside = NOTHING) -> None:
+        """Keep a value, without what is `outside`, in place of any other. Requires the lock alone."""
         small = bytearray()
         files: set[str] = set()
 
@@ -153,10 +172,10 @@ class SharedArrays:
             small.extend(data)
             return place
 
-        form = json.dumps(encoded(value, put)).encode()
+        form = json.dumps(encoded(value, put, outside)).encode()
         temporary = self._folder / "new"
         with temporary.open("wb") as file:
-            file.write(_Head(note.version, note.digest, len(note.answer), len(form)).line())
+            file.write(_Head(note.version, note.digest, note.token, len(note.answer), len(form)).line())
             file.write(note.answer)
             file.write(form)
             file.write(small)
@@ -206,7 +225,7 @@ class SharedArrays:
         for folder in self._folder.parent.parent.glob(f"*/{self._folder.name}"):
             if folder != self._folder:
                 other = SharedArrays(folder)
-                with suppress(SharedArraysError), other.locked(wait_s=0.0):
+                with suppress(LockedError), other.locked(wait_s=0.0):
                     other.discard()
 
     def _map(self, name: str) -> mmap.mmap:
@@ -251,12 +270,14 @@ class _Head(NamedTuple):
 
     version: int
     digest: bytes
+    token: str
     answer_bytes: int
     form_bytes: int
 
     def line(self) -> bytes:
         """Return the line as bytes."""
-        found = [_FORMAT, self.version, self.digest.hex(), self.answer_bytes, self.form_bytes]
+        sizes = self.answer_bytes, self.form_bytes
+        found = [_FORMAT, self.version, self.digest.hex(), self.token, *sizes]
         return json.dumps(found).encode() + b"\n"
 
     @classmethod
@@ -269,11 +290,12 @@ class _Head(NamedTuple):
             If it is not a valid head.
         """
         try:
-            form, version, digest, *sizes = json.loads(file.readline(_LINE_MAX))
+            form, version, digest, token, *sizes = json.loads(file.readline(_LINE_MAX))
             answer_bytes, form_bytes = sizes
             numbers = (form, version, answer_bytes, form_bytes)
-            if form == _FORMAT and all(type(one) is int and one >= 0 for one in numbers):
-                return cls(version, bytes.fromhex(digest), answer_bytes, form_bytes)
+            are_numbers = all(type(one) is int and one >= 0 for one in numbers)
+            if form == _FORMAT and are_numbers and type(token) is str:
+                return cls(version, bytes.fromhex(digest), token, answer_bytes, form_bytes)
         except (ValueError, TypeError, RecursionError):
             pass
         raise LostError("the header of a value cannot be read")

@@ -15,8 +15,8 @@ import pytest
 from feeds.schemas import MESSAGES, PUBLISH, RETRACT, SUBSCRIBE, TOP_K
 from streaming.arrays.reading import read_messages
 from streaming.partition import early as early_module
+from streaming.partition.alone import Alone
 from streaming.partition.options import engine_options
-from streaming.partition.partition import Partition
 from streaming.partition.window import Window
 from streaming.result.audit import Definition
 from streaming.window_size import WindowSize
@@ -69,7 +69,7 @@ class Job:
 
     def __init__(self, size):
         self.size, self.lists = size, {}
-        self.partition = Partition(engine_options(SQUARE, FRAME.maxdist_m), size)
+        self.partition = Alone(engine_options(SQUARE, FRAME.maxdist_m), size)
         self._messages, self._subscriptions = [], []
 
     def apply(self, messages=(), subscriptions=()):
@@ -78,18 +78,20 @@ class Job:
         received(self.lists, applied.changes)
         self._messages += [] if applied.messages is None else [applied.messages]
         self._subscriptions += [] if applied.subscriptions is None else [applied.subscriptions]
-        self.partition.engine.check()
-        self.partition.window.check()
+        self.partition.check()
         return applied.counts
 
     def restore(self):
         """Build the partition anew from its log."""
         before, self.partition = (
             self.partition,
-            Partition(engine_options(SQUARE, FRAME.maxdist_m), self.size),
+            Alone(engine_options(SQUARE, FRAME.maxdist_m), self.size),
         )
         self.partition.restore(
-            before.now_ms, before.window.next_number, self._messages, self._subscriptions
+            before.messages.now_ms,
+            before.messages.window.next_number,
+            self._messages,
+            self._subscriptions,
         )
 
     def ids(self, subscription_id=1):
@@ -247,9 +249,9 @@ def test_a_retraction_is_forgotten_when_its_message_is_behind_the_window(size):
     job = Job(size)
     job.apply([retraction(13, 20)])
     job.apply([message(20 + one, 100 + one) for one in range(3)])
-    assert len(job.partition.early) == (1 if size is TIME else 0)
+    assert len(job.partition.messages.early) == (1 if size is TIME else 0)
     job.apply([message(30 + one, 1_020 + one) for one in range(3)])
-    assert len(job.partition.early) == 0
+    assert len(job.partition.messages.early) == 0
 
 
 def test_so_many_retractions_without_messages_are_remembered_as_the_window_has_places(monkeypatch):
@@ -258,7 +260,7 @@ def test_so_many_retractions_without_messages_are_remembered_as_the_window_has_p
     for one in range(8):
         job.apply([retraction(one, 10 * one), retraction(one, 10 * one)])
         job.restore()
-        assert len(job.partition.early) == min(one + 1, 3)
+        assert len(job.partition.messages.early) == min(one + 1, 3)
     job.apply([message(one, 10 * one) for one in range(8)], [subscription(1)])
     assert job.ids() == []
     job = Job(COUNT)

@@ -5,8 +5,8 @@ from feeds.schemas import MESSAGES, SUBSCRIPTIONS
 from index.square import Square
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.arrays.reading import read_messages, read_subscriptions
+from streaming.partition.alone import Alone
 from streaming.partition.options import engine_options
-from streaming.partition.partition import Partition
 from streaming.result.audit import Definition
 from streaming.tasks.shared_arrays import Note, SharedArrays
 from streaming.window_size import WindowSize
@@ -67,7 +67,7 @@ def rows_of(applied):
 def test_results_are_the_oracles_after_every_batch(part, window):
     feed = RandomFeed(part.start, WEIGHTS, booleans=True)
     size = WINDOWS[window]
-    partition = Partition(engine_options(SQUARE, FRAME.maxdist_m), size)
+    partition = Alone(engine_options(SQUARE, FRAME.maxdist_m), size)
     expected = Definition(FRAME, size, lambda word: WEIGHTS.get(word, 1.0))
     lists = {}
     for _ in range(12):
@@ -75,8 +75,7 @@ def test_results_are_the_oracles_after_every_batch(part, window):
         received(lists, partition.apply(*read(subscriptions, messages)).changes)
         expected.apply(subscriptions, messages)
         require_same(lists, expected.results(expected.subscriptions))
-        partition.engine.check()
-        partition.window.check()
+        partition.check()
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -86,14 +85,14 @@ def test_a_stored_or_restored_partition_continues_alike(part, window, tmp_path):
     feed = RandomFeed(part.start, WEIGHTS, booleans=True)
     size = WINDOWS[window]
     options = engine_options(SQUARE, FRAME.maxdist_m)
-    partition = Partition(options, size)
+    partition = Alone(options, size)
     shared = SharedArrays(tmp_path / "partition")
     with shared.locked():
         shared.keep(partition, Note(0, b"", b""))
     messages_log, subscriptions_log = [], []
     for version in range(1, 10):
         blocks = read(feed.subscriptions(8), feed.messages(feed.chance.choice((0, 5, 40))))
-        now_ms, next_number = partition.now_ms, partition.window.next_number
+        now_ms, next_number = partition.messages.now_ms, partition.messages.window.next_number
         expected = partition.apply(*blocks)
         other = SharedArrays(tmp_path / "partition")
         with other.locked():
@@ -102,11 +101,11 @@ def test_a_stored_or_restored_partition_continues_alike(part, window, tmp_path):
             assert other.note() is None
             assert rows_of(kept.apply(*blocks)) == rows_of(expected)
             other.keep(kept, Note(version, b"", b""))
-            kept.engine.check()
-        restored = Partition(options, size)
+            kept.check()
+        restored = Alone(options, size)
         restored.restore(now_ms, next_number, messages_log, subscriptions_log)
         assert rows_of(restored.apply(*blocks)) == rows_of(expected)
-        restored.engine.check()
+        restored.check()
         if expected.messages is not None:
             messages_log.append(expected.messages)
         if expected.subscriptions is not None:
