@@ -36,7 +36,8 @@ from streaming.plan import Plan
 from streaming.planning import planned, struct_of
 from streaming.result.manifest import feedback_files
 from streaming.result.sink import Batch, Sink
-from streaming.tasks.processor import ANSWERS_DDL, PartitionProcessor
+from streaming.tasks.answers import ANSWERS_DDL
+from streaming.tasks.processor import PartitionProcessor
 from streaming.tasks.replicating import ReplicaProcessor
 from streaming.tasks.routing import ROUTED_DDL, messages_router, subscriptions_router
 from streaming.warmup import compile_on_hosts, ready_kernels

@@ -32,7 +32,7 @@ from streaming.feedback.exchange import Exchange
 from streaming.result import manifest
 from streaming.result.manifest import folder_of, manifest_of, read_batch
 from streaming.result.updates import append_batch, append_changes
-from streaming.tasks.processor import CHANGES, COUNTS
+from streaming.tasks.answers import CHANGES, COUNTS
 from streaming.tasks.routing import FEEDBACK, READ, REFUSED
 
 CHANGES_DDL = "partition int, object_id long, entered array<long>, scores array<double>, left array<long>"

@@ -15,7 +15,8 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.distribution import has_replicas
 from streaming.plan import Plan
-from streaming.tasks.processor import AnswerRow, PartitionProcessor
+from streaming.tasks.answers import AnswerRow
+from streaming.tasks.processor import PartitionProcessor
 from streaming.tasks.replicating import ReplicaProcessor
 from streaming.tasks.routing import FEEDBACK, SUBSCRIPTIONS, routed
 

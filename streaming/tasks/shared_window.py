@@ -31,6 +31,8 @@ from streaming.tasks.plain import Outside
 from streaming.tasks.shared_arrays import LostError, Note, SharedArrays
 from streaming.window_size import WindowSize
 
+_LOCK_S = 6 * 3_600.0
+"""How long a task waits for others: one of them may have to rebuild a partition of millions."""
 _MESSAGE_BYTES = 300
 """Memory of a message, somewhat more than is usual (docs/streaming.md, Sizes)."""
 
@@ -77,9 +79,9 @@ class SharedWindow:
         Raises
         ------
         LockedError
-            If that takes more than ten minutes.
+            If that takes more than six hours.
         """
-        with self._messages.lock() as self._lock:
+        with self._messages.lock(_LOCK_S) as self._lock:
             self._lock.share()
             yield self
 
@@ -137,6 +139,7 @@ class SharedWindow:
         """Return a copy of the messages as they were before a batch, from a log."""
         blocks = log.messages()
         block = Messages.join(blocks) if blocks else None
+        self._messages.require_free(0 if block is None else _MESSAGE_BYTES * len(block))
         (words,) = self.words_of(block)
         found = LiveMessages(self._options, self._size, self.words)
         found.restore(head.now_ms, head.next_number, block, words)

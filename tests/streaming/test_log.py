@@ -17,8 +17,9 @@ from streaming.arrays.blocks import Subscriptions
 from streaming.arrays.changes import from_bytes
 from streaming.plan import Plan
 from streaming.tasks import log as module
+from streaming.tasks.answers import CHANGES
 from streaming.tasks.log import Head, Log, LoggedMessages, chunks, compacted
-from streaming.tasks.processor import CHANGES, PartitionProcessor
+from streaming.tasks.processor import PartitionProcessor
 from streaming.tasks.routing import MESSAGES, SUBSCRIPTIONS
 from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, RandomFeed

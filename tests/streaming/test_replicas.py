@@ -16,8 +16,8 @@ from streaming.partition.candidates import CandidateIndex, Candidates
 from streaming.plan import Plan
 from streaming.result.audit import Definition
 from streaming.tasks import replica_log
+from streaming.tasks.answers import CHANGES, COUNTS
 from streaming.tasks.local_runner import LocalRunner
-from streaming.tasks.processor import CHANGES, COUNTS
 from streaming.warmup import ready_kernels
 from streaming.window_size import WindowSize
 from tests.streaming.feed import AREA, FRAME, RandomFeed
