@@ -84,8 +84,9 @@ class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         """Return the rate, or an empty text if it is not meaningful."""
         speed = task.finished_speed or task.speed
-        is_telling = speed is not None and (task.total or 0) > _STEPS_FEW
-        return Text(f"{speed:,.0f}/s" if is_telling else "")
+        if speed is None or speed < 1.0 or (task.total or 0) <= _STEPS_FEW:
+            return Text("")
+        return Text(f"{speed:,.0f}/s")
 
 
 def _progress(console: Console) -> Progress:
@@ -128,4 +129,4 @@ def _pace(done: int, total: int, took_s: float) -> str:
         return ""
     rate = done / took_s
     left = f", {(total - done) / rate:,.0f} s left" if done < total else f" in {took_s:,.0f} s"
-    return f", {rate:,.0f}/s{left}"
+    return (f", {rate:,.0f}/s" if rate >= 1.0 else "") + left

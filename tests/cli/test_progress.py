@@ -27,6 +27,10 @@ def test_a_log_has_a_line_when_a_stage_is_done_and_now_and_then(capsys, monkeypa
         report("read", 700, 0)
         report("steps", 2_000, 2_000)
         report("steps", 2_000, 2_000)
+        report("runs", 1, 12)
+        now[0] = 120.0
+        report("runs", 2, 12)  # fewer than one a second
     assert capsys.readouterr().err == (
         "steps: 1,000 of 2,000, 25/s, 40 s left\nread: 700\nsteps: 2,000 of 2,000, 25/s in 80 s\n"
+        "runs: 2 of 12, 200 s left\n"
     )
