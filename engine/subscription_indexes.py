@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from engine.weights import SLOTS
 from index.batches import Floats, InterestBatch, Ints, KeywordLists, Matches, ObjectBatch, ReachBatch
-from index.contracts import SubscriptionIndex
+from index.contracts import InconsistentIndexError, SubscriptionIndex
+from index.tables import SlotTable
+from index.tables.slots import Slots
 from safe_region.scoring.formulas import Similarity
 
 ALIKE = 0
@@ -110,6 +112,22 @@ class SubscriptionIndexes:
     def memory_bytes(self) -> int:
         """Return the size of all arrays."""
         return sum(index.memory_bytes() for index in self._by_number.values())
+
+    def check_holds(self, subscriptions: SlotTable) -> Slots:
+        """Verify these indexes and the table of subscriptions; return the slots of those that are awake.
+
+        Raises
+        ------
+        InconsistentIndexError
+            If an invariant does not hold, or the indexes do not hold the awake subscriptions.
+        """
+        subscriptions.check()
+        self.check()
+        used = subscriptions.used()
+        awake: Slots = used[subscriptions.rows["is_awake"][used] == 1]
+        if len(self) != len(awake):
+            raise InconsistentIndexError("the subscription index does not hold the awake subscriptions")
+        return awake
 
     def check(self) -> None:
         """Verify every index."""

@@ -27,13 +27,8 @@ def check_stationary(tables: StationaryTables, policy: StationaryPolicy) -> None
     InconsistentIndexError
         Names the invariant that does not hold.
     """
-    tables.subscriptions.check()
-    tables.indexes.check()
-    rows = tables.subscriptions.rows
-    used = tables.subscriptions.used()
-    awake = used[rows["is_awake"][used] == 1]
-    if len(tables.indexes) != len(awake):
-        raise InconsistentIndexError("the subscription index does not hold the awake subscriptions")
+    awake = tables.indexes.check_holds(tables.subscriptions)
+    rows, used = tables.subscriptions.rows, tables.subscriptions.used()
     room = int(rows["entry_room"][used].sum()) + free_count(tables.entries, tables.free)
     if room != tables.end:
         raise InconsistentIndexError("the buffers have a wrong count of free entries")

@@ -34,13 +34,8 @@ def check_top_k(tables: TopKTables) -> None:
     InconsistentIndexError
         Names the invariant that does not hold.
     """
-    tables.subscriptions.check()
-    tables.indexes.check()
-    rows = tables.subscriptions.rows
-    used = tables.subscriptions.used()
-    awake = used[rows["is_awake"][used] == 1]
-    if len(tables.indexes) != len(awake):
-        raise InconsistentIndexError("the subscription index does not hold the awake subscriptions")
+    awake = tables.indexes.check_holds(tables.subscriptions)
+    rows, used = tables.subscriptions.rows, tables.subscriptions.used()
     room = int(rows["buffer_room"][awake].sum()) + tables.buffers.free_count()
     if room != tables.buffers.end or rows["buffer_room"][used].sum() != rows["buffer_room"][awake].sum():
         raise InconsistentIndexError("the buffers have a wrong count of free entries")
