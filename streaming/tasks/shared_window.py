@@ -96,10 +96,12 @@ class SharedWindow:
 
         Parameters
         ----------
-        head, log
-            The log of a partition, from which the messages are built if there are none.
+        head
+            The numbers in the log of a partition.
         batch
             The batch; None if it has no messages.
+        log
+            This log, from which the messages are built if there are none.
 
         Raises
         ------
