@@ -108,34 +108,16 @@ class SharedWindow:
         WindowAheadError
             If the messages are those of a later batch.
         """
-        while True:
-            note = self._require_not_ahead(head, batch)
-            if note is not None and batch is not None and _is_after(note, head, batch):
-                return None
-            if note is not None and note.version == head.message_batches:
-                with suppress(LostError):
-                    return self._viewed()
-            if self._lock.is_exclusive:
-                self._build(head, log)
-                self._lock.share()
-            else:
-                self._lock.own()
+        return self._read(head, batch, log, is_applied=False)
 
     def after(self, head: Head, batch: MessageBatch, log: Log) -> LiveMessages:
         """Return the messages as they are after a batch; apply it if no other task has done so.
 
         The parameters and errors are those of `before`.
         """
-        while True:
-            note = self._require_not_ahead(head, batch)
-            if note is not None and _is_after(note, head, batch):
-                with suppress(LostError):
-                    return self._viewed()
-            if self._lock.is_exclusive:
-                self._apply(note, head, batch, log)
-                self._lock.share()
-            else:
-                self._lock.own()
+        found = self._read(head, batch, log, is_applied=True)
+        assert found is not None  # noqa: S101 - None only if they are wanted as they were before
+        return found
 
     def private(self, head: Head, log: Log) -> LiveMessages:
         """Return a copy of the messages as they were before a batch, from a log."""
@@ -194,10 +176,41 @@ class SharedWindow:
             )
         return note
 
-    def _viewed(self) -> LiveMessages:
+    def _read(
+        self, head: Head, batch: MessageBatch | None, log: Log, *, is_applied: bool
+    ) -> LiveMessages | None:
+        """Return the messages, with the lock held together with others; None if they are too late."""
+        is_lost = False
+        while True:
+            note = self._require_not_ahead(head, batch)
+            is_after = batch is not None and note is not None and _is_after(note, head, batch)
+            if is_after and not is_applied:
+                self._lock.share()
+                return None
+            is_before = note is not None and note.version == head.message_batches
+            if (is_after if is_applied else is_before) and not is_lost:
+                if self._lock.is_exclusive:
+                    self._lock.share()  # look again: other tasks may have had the lock in between
+                elif (found := self._viewed()) is not None:
+                    return found
+                else:
+                    is_lost = True
+            elif not self._lock.is_exclusive:
+                self._lock.own()
+            elif is_applied and batch is not None:
+                self._apply(note, head, batch, log)
+                is_lost = False
+            else:
+                self._build(head, log)
+                is_lost = False
+
+    def _viewed(self) -> LiveMessages | None:
+        """Return the messages to read them; None if they cannot be read."""
         self.words_of()
-        found = self._messages.view({"weights": self.words.weights})
-        return self._require_words(cast("LiveMessages", found))
+        with suppress(LostError):
+            found = self._messages.view({"weights": self.words.weights})
+            return self._require_words(cast("LiveMessages", found))
+        return None
 
     def _require_words(self, messages: LiveMessages) -> LiveMessages:
         if messages.words_token != self.words.token:

@@ -58,6 +58,18 @@ def _window(folder: Path) -> SharedWindow:
     return SharedWindow(folder, engine_options(SQUARE, FRAME.maxdist_m), SIZE)
 
 
+def _apply(
+    folder: Path, head: Head, batch: MessageBatch, log: KeptLog, found: list[tuple[str, list[int], bool]]
+) -> None:
+    """Do what a task does; record the messages, the new ones, and whether it has applied the batch."""
+    with _window(folder).opened() as window:
+        before = window.before(head, batch, log)  # type: ignore[arg-type]
+        assert before is None or before.window.next_number == head.next_number
+        messages = window.after(head, batch, log)  # type: ignore[arg-type]
+        assert messages.step is not None
+        found.append((messages.token, messages.step.came.tolist(), window.applied_bytes > 0))
+
+
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("mechanism", ["hashing", "prefix"])
 @pytest.mark.parametrize("part", seeds(3), ids=named)
@@ -196,6 +208,51 @@ def test_messages_do_not_change_while_another_task_reads_them(
         assert messages.step.came.tolist() == messages.objects.table.used().tolist()
     other.join(60)
     assert done.is_set()
+
+
+def test_of_tasks_that_come_together_one_applies_the_batch(
+    tmp_path: Path, batches: Iterator[MessageBatch]
+) -> None:
+    log, head = KeptLog(), Head()
+    for number in range(6):
+        batch = next(batches)
+        found: list[tuple[str, list[int], bool]] = []
+        given = (tmp_path, head, batch, log, found)
+        tasks = [threading.Thread(target=_apply, args=given) for _ in range(4)]
+        for one in tasks:
+            one.start()
+        for one in tasks:
+            one.join(60)
+        assert len(found) == 4
+        assert len({(token, tuple(came)) for token, came, _ in found}) == 1
+        assert sum(has_applied for *_, has_applied in found) == 1
+        with _window(tmp_path).opened() as window:
+            messages = window.after(head, batch, log)  # type: ignore[arg-type]
+            assert messages.step is not None
+            log.blocks.append(messages.step.log)
+            now_ms, next_number = messages.now_ms, messages.window.next_number
+            head = Head(number + 1, now_ms, next_number, message_batches=number + 1)
+
+
+@pytest.mark.parametrize("lost", ["messages", "words"])
+def test_messages_that_cannot_be_read_are_built_from_the_log(
+    lost: str, tmp_path: Path, batches: Iterator[MessageBatch]
+) -> None:
+    log, head, first = KeptLog(), Head(), next(batches)
+    with _window(tmp_path).opened() as window:
+        messages = window.after(head, first, log)  # type: ignore[arg-type]
+        assert messages.step is not None
+        log.blocks.append(messages.step.log)
+        head = Head(1, messages.now_ms, messages.window.next_number, message_batches=1)
+        token = messages.token
+    path = tmp_path / lost / "head"
+    line, _, rest = path.read_bytes().partition(b"\n")
+    path.write_bytes(line + b"\n" + b"?" * len(rest))
+    with _window(tmp_path).opened() as window:
+        messages = window.after(head, next(batches), log)  # type: ignore[arg-type]
+        assert messages.token != token
+        messages.forget_gone()
+        messages.check()
 
 
 def test_a_lock_that_others_hold_is_named(tmp_path: Path) -> None:
