@@ -80,13 +80,14 @@ class PartitionProcessor(StatefulProcessor):
         own = SharedArrays(folder / str(partition))
         with own.locked(), rooms_of(own.room):
             note, batch = own.note(), Batch.of(blocks)
-            if note is not None and (note.version, note.digest) == (head.version + 1, batch.digest):
+            digest = batch.digest
+            if note is not None and (note.version, note.digest) == (head.version + 1, digest):
                 return Answer.unpack(note.answer)
             own.require_free(batch.growth_bytes)
             with SharedWindow(folder, options, self._plan.window).opened() as window:
                 task = PartitionTask(partition, self._plan, head, self._log, batch, own, window)
                 state, messages, answer = task.applied(note)
-                kept = Note(head.version + 1, batch.digest, answer.pack(), messages.token)
+                kept = Note(head.version + 1, digest, answer.pack(), messages.token)
                 own.keep(state, kept, window.outside(messages))
             return answer
 
