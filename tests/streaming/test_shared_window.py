@@ -54,6 +54,14 @@ def batches() -> Iterator[MessageBatch]:
     return drawn()
 
 
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """Return a folder as jobs have it: those beside it belong to other versions, which are removed."""
+    folder = tmp_path / "run" / "version"
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
+
+
 def _window(folder: Path) -> SharedWindow:
     return SharedWindow(folder, engine_options(SQUARE, FRAME.maxdist_m), SIZE)
 
@@ -124,18 +132,18 @@ def test_a_host_has_one_window_for_all_partitions(
 
 
 def test_a_batch_is_applied_once_and_another_one_in_its_place_is_applied_anew(
-    tmp_path: Path, batches: Iterator[MessageBatch]
+    job: Path, batches: Iterator[MessageBatch]
 ) -> None:
     log, head = KeptLog(), Head()
     first, second, other = next(batches), next(batches), next(batches)
-    with _window(tmp_path).opened() as window:
+    with _window(job).opened() as window:
         messages = window.after(head, first, log)  # type: ignore[arg-type]
         token, ids = messages.token, messages.objects.table.rows["id"][messages.objects.table.used()]
         assert window.applied_bytes > 0
         assert messages.step is not None
         log.blocks.append(messages.step.log)
         head = Head(1, messages.now_ms, messages.window.next_number, message_batches=1)
-    with _window(tmp_path).opened() as window:
+    with _window(job).opened() as window:
         again = window.before(head, second, log)  # type: ignore[arg-type]
         assert again is not None
         assert again.token == token
@@ -144,11 +152,11 @@ def test_a_batch_is_applied_once_and_another_one_in_its_place_is_applied_anew(
         after = window.after(head, second, log)  # type: ignore[arg-type]
         assert after.token == token
         assert window.before(head, second, log) is None  # type: ignore[arg-type]
-    with _window(tmp_path).opened() as window:
+    with _window(job).opened() as window:
         assert window.after(head, second, log).token == token  # type: ignore[arg-type]
         assert window.applied_bytes == 0
     # Another batch in the place of the second, as after a fault: from the log, so with other slots.
-    with _window(tmp_path).opened() as window:
+    with _window(job).opened() as window:
         replaced = window.after(head, other, log)  # type: ignore[arg-type]
         assert replaced.token != token
         expected = window.private(head, log)  # type: ignore[arg-type]
@@ -164,40 +172,40 @@ def test_a_batch_is_applied_once_and_another_one_in_its_place_is_applied_anew(
 
 
 def test_a_task_behind_the_messages_fails_and_says_what_to_do(
-    tmp_path: Path, batches: Iterator[MessageBatch]
+    job: Path, batches: Iterator[MessageBatch]
 ) -> None:
     log, late = KeptLog(), next(batches)
     head = Head()
     for number in range(2):
-        with _window(tmp_path).opened() as window:
+        with _window(job).opened() as window:
             messages = window.after(head, next(batches), log)  # type: ignore[arg-type]
             assert messages.step is not None
             log.blocks.append(messages.step.log)
             now_ms, next_number = messages.now_ms, messages.window.next_number
             head = Head(number + 1, now_ms, next_number, message_batches=number + 1)
     with (
-        _window(tmp_path).opened() as window,
-        pytest.raises(WindowAheadError, match=rf"those of batch 2, must be .* 1: .* remove {tmp_path}"),
+        _window(job).opened() as window,
+        pytest.raises(WindowAheadError, match=rf"those of batch 2, must be .* 1: .* remove {job}"),
     ):
         window.after(Head(), late, log)  # type: ignore[arg-type]
-    shutil.rmtree(tmp_path / "messages")
-    with _window(tmp_path).opened() as window:
+    shutil.rmtree(job / "messages")
+    with _window(job).opened() as window:
         assert window.after(Head(), late, KeptLog()).step is not None  # type: ignore[arg-type]
 
 
 def test_messages_do_not_change_while_another_task_reads_them(
-    tmp_path: Path, batches: Iterator[MessageBatch]
+    job: Path, batches: Iterator[MessageBatch]
 ) -> None:
     log, head = KeptLog(), Head()
     first, second = next(batches), next(batches)
     done = threading.Event()
 
     def go_on() -> None:
-        with _window(tmp_path).opened() as window:
+        with _window(job).opened() as window:
             window.after(head, second, log)  # type: ignore[arg-type]
         done.set()
 
-    with _window(tmp_path).opened() as window:
+    with _window(job).opened() as window:
         messages = window.after(head, first, log)  # type: ignore[arg-type]
         assert messages.step is not None
         log.blocks.append(messages.step.log)
@@ -211,13 +219,13 @@ def test_messages_do_not_change_while_another_task_reads_them(
 
 
 def test_of_tasks_that_come_together_one_applies_the_batch(
-    tmp_path: Path, batches: Iterator[MessageBatch]
+    job: Path, batches: Iterator[MessageBatch]
 ) -> None:
     log, head = KeptLog(), Head()
     for number in range(6):
         batch = next(batches)
         found: list[tuple[str, list[int], bool]] = []
-        given = (tmp_path, head, batch, log, found)
+        given = (job, head, batch, log, found)
         tasks = [threading.Thread(target=_apply, args=given) for _ in range(4)]
         for one in tasks:
             one.start()
@@ -226,7 +234,7 @@ def test_of_tasks_that_come_together_one_applies_the_batch(
         assert len(found) == 4
         assert len({(token, tuple(came)) for token, came, _ in found}) == 1
         assert sum(has_applied for *_, has_applied in found) == 1
-        with _window(tmp_path).opened() as window:
+        with _window(job).opened() as window:
             messages = window.after(head, batch, log)  # type: ignore[arg-type]
             assert messages.step is not None
             log.blocks.append(messages.step.log)
@@ -236,19 +244,19 @@ def test_of_tasks_that_come_together_one_applies_the_batch(
 
 @pytest.mark.parametrize("lost", ["messages", "words"])
 def test_messages_that_cannot_be_read_are_built_from_the_log(
-    lost: str, tmp_path: Path, batches: Iterator[MessageBatch]
+    lost: str, job: Path, batches: Iterator[MessageBatch]
 ) -> None:
     log, head, first = KeptLog(), Head(), next(batches)
-    with _window(tmp_path).opened() as window:
+    with _window(job).opened() as window:
         messages = window.after(head, first, log)  # type: ignore[arg-type]
         assert messages.step is not None
         log.blocks.append(messages.step.log)
         head = Head(1, messages.now_ms, messages.window.next_number, message_batches=1)
         token = messages.token
-    path = tmp_path / lost / "head"
+    path = job / lost / "head"
     line, _, rest = path.read_bytes().partition(b"\n")
     path.write_bytes(line + b"\n" + b"?" * len(rest))
-    with _window(tmp_path).opened() as window:
+    with _window(job).opened() as window:
         messages = window.after(head, next(batches), log)  # type: ignore[arg-type]
         assert messages.token != token
         messages.forget_gone()
