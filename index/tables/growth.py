@@ -2,8 +2,8 @@
 
 To grow is to copy, and other work waits meanwhile: 50 ms for 20 MB where the system supplies memory
 slowly. A process that must not pause reserves capacity for its large arrays (`reserve`). This is address
-space, which becomes memory when it is written to, so the arrays grow without moving. The capacity may lie
-in files (`rooms_of`), where other processes find the arrays.
+space, which becomes memory when it is written to. In it the arrays grow without moving, in small steps.
+The capacity may lie in files (`rooms_of`), where other processes find the arrays.
 """
 
 from __future__ import annotations
@@ -25,17 +25,25 @@ from index.tables.quad_kernels import GROUP_END, GROUP_FREE_COUNT
 _LARGE_BYTES = 1 << 22
 _SMALL_SHARE = 0.5
 _LARGE_SHARE = 0.2
+_IN_PLACE_SHARE = 0.0625
 _GROUP = 4
 _OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
 _STRICT = "2"
 
 
-MakeRoom = Callable[[int], mmap.mmap]
-"""Returns zeroed memory of this many bytes."""
+class Capacity(mmap.mmap):
+    """Zeroed memory for an array that grows."""
+
+    def occupy(self, start: int, end: int) -> None:
+        """Make sure that these bytes can be written to, or raise an error. Here they always can."""
 
 
-def _anonymous(count: int) -> mmap.mmap:
-    room = mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+MakeRoom = Callable[[int], Capacity]
+"""Returns capacity of this many bytes."""
+
+
+def _anonymous(count: int) -> Capacity:
+    room = Capacity(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     room.madvise(mmap.MADV_HUGEPAGE)  # as numpy does
     return room
 
@@ -57,6 +65,8 @@ def longer(array: npt.NDArray[Any], needed: int, step: int = 1) -> npt.NDArray[A
     if needed <= length:
         return array
     share = _SMALL_SHARE if array.nbytes < _LARGE_BYTES else _LARGE_SHARE
+    if _capacity_of(array) is not None:
+        share = _IN_PLACE_SHARE
     length = max(needed, length + int(length * share))
     return as_long(array, -(-length // step) * step)
 
@@ -67,8 +77,11 @@ def as_long(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
         return array
     shape = (length, *array.shape[1:])
     count = array.dtype.itemsize * math.prod(shape)
-    whole = _room_of(array)
-    if whole is None or count > whole.nbytes:
+    capacity = _capacity_of(array)
+    if capacity is not None and count <= len(capacity):
+        capacity.occupy(array.nbytes, count)
+        whole = np.ndarray(len(capacity), np.uint8, capacity)
+    else:
         whole = _zeros(count)
         # Copying them as records, field by field, takes ten times as long.
         whole[: array.nbytes] = array.reshape(-1).view(np.uint8)
@@ -76,14 +89,12 @@ def as_long(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
     return found
 
 
-def _room_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Return the memory that an array lies at the start of, if there is any."""
+def _capacity_of(array: npt.NDArray[Any]) -> Capacity | None:
+    """Return the capacity that an array lies at the start of, if there is any."""
     owner: Any = array
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
-    if not isinstance(owner, mmap.mmap):
-        return None
-    return np.ndarray(len(owner), np.uint8, owner)
+    return owner if isinstance(owner, Capacity) else None
 
 
 def longer_pool(nodes: npt.NDArray[Any], meta: Ints, groups: int) -> npt.NDArray[Any]:
@@ -133,7 +144,9 @@ def _zeros(count: int) -> npt.NDArray[np.uint8]:
     """Return zero bytes, with capacity after them if they are many and capacity is reserved."""
     if _LARGE_BYTES <= count <= Room.reserved:
         try:
-            return np.ndarray(Room.reserved, np.uint8, Room.make(Room.reserved))
+            capacity = Room.make(Room.reserved)
         except OSError:  # the process may have no more address space
-            pass
+            return np.zeros(count, dtype=np.uint8)
+        capacity.occupy(0, count)
+        return np.ndarray(Room.reserved, np.uint8, capacity)
     return np.zeros(count, dtype=np.uint8)

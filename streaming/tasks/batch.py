@@ -10,7 +10,7 @@ from streaming.arrays.blocks import Messages, Subscriptions
 from streaming.tasks.routing import FOUND, MESSAGES, SUBSCRIPTIONS
 from streaming.tasks.shared_window import MessageBatch
 
-_BUFFERED_BYTES, _SUBSCRIPTION_BYTES = 50, 2_000
+_BUFFERED_BYTES, _SUBSCRIPTION_BYTES = 50, 3_500
 """Memory of a message and of a subscription in a partition, somewhat more than is usual."""
 
 

@@ -18,6 +18,7 @@ Operations: take and keep O(arrays), plus writing the arrays that have moved.
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
@@ -26,10 +27,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 
+from index.tables.growth import Capacity
 from streaming.own_folder import own_folder
 from streaming.tasks.file_lock import FileLock, LockedError
 from streaming.tasks.plain import NOTHING, Outside, PlainError, decoded, encoded
@@ -78,7 +80,7 @@ class SharedArrays:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._head = folder / "head"
-        self._mapped: dict[int, tuple[str, mmap.mmap]] = {}
+        self._mapped: dict[int, tuple[str, Capacity]] = {}
         """File names by address; mapped files stay mapped, so that no other data gets their addresses."""
 
     @contextmanager
@@ -158,7 +160,17 @@ class SharedArrays:
             raise LostError(f"{self._folder} has no readable value") from error
 
     def keep(self, value: object, note: Note, outside: Outside = NOTHING) -> None:
-        """Keep a value, without what is `outside`, in place of any other. Requires the lock alone."""
+        """Keep a value, without what is `outside`, in place of any other. Requires the lock alone.
+
+        Raises
+        ------
+        MemoryFullError
+            If there is no memory for it. The value is lost then.
+        """
+        with _full_memory_named(self._folder):
+            self._keep(value, note, outside)
+
+    def _keep(self, value: object, note: Note, outside: Outside) -> None:
         small = bytearray()
         files: set[str] = set()
 
@@ -182,8 +194,12 @@ class SharedArrays:
         temporary.rename(self._head)
         self._remove_all_but({"lock", "head", *files})
 
-    def room(self, count: int) -> mmap.mmap:
-        """Return a new mapped file of `count` bytes, for an array that grows. Requires the lock."""
+    def room(self, count: int) -> Capacity:
+        """Return a new mapped file of `count` bytes, for an array that grows. Requires the lock.
+
+        The array occupies memory for its whole length. Where there is none for it, `MemoryFullError` is
+        raised, and the array has not grown.
+        """
         descriptor, name = _new_file(self._folder)
         with descriptor as file:
             file.truncate(count)
@@ -197,20 +213,17 @@ class SharedArrays:
     def require_free(self, count: int) -> None:
         """Require that arrays can grow by `count` bytes. Requires the lock.
 
-        If there is no memory for a page of a mapped file, a process that writes to it is killed.
+        The sizes of arrays follow from what is added to them, and are known only when they grow (`room`).
+        This finds most shortages earlier, when nothing has to be rebuilt afterwards.
 
         Raises
         ------
         MemoryFullError
             If less memory is free than that plus a reserve for processes that write at the same time.
         """
-        found, needed = os.statvfs(self._folder), count + _SPARE_BYTES
-        free = found.f_bavail * found.f_frsize
-        if free < needed:
-            raise MemoryFullError(
-                f"{self._folder.parent.parent} on {platform.node()} has {free >> 20} MiB free, must have "
-                f"{needed >> 20} MiB for this batch"
-            )
+        needed = count + _SPARE_BYTES
+        if _free_bytes(self._folder) < needed:
+            raise _memory_full(self._folder, needed)
 
     def discard(self) -> None:
         """Remove the value. Requires the lock."""
@@ -228,10 +241,9 @@ class SharedArrays:
                 with suppress(LockedError), other.locked(wait_s=0.0):
                     other.discard()
 
-    def _map(self, name: str) -> mmap.mmap:
+    def _map(self, name: str) -> Capacity:
         """Map a file, so that the next process that maps it sees the changes."""
-        with (self._folder / name).open("r+b") as file:
-            found = mmap.mmap(file.fileno(), 0)
+        found = _FileCapacity(self._folder / name)
         if hasattr(mmap, "MADV_HUGEPAGE"):  # effective if the file system was mounted with this option
             with suppress(OSError):
                 found.madvise(mmap.MADV_HUGEPAGE)
@@ -263,6 +275,31 @@ class SharedArrays:
         for one in self._folder.iterdir():
             if one.name not in names:
                 one.unlink()
+
+
+class _FileCapacity(Capacity):
+    """Capacity that is a mapped file. A process that writes to a page without memory is killed."""
+
+    def __new__(cls, path: Path) -> Self:
+        """Map a file."""
+        with path.open("r+b") as file:
+            found = super().__new__(cls, file.fileno(), 0)
+        found._path = path
+        return found
+
+    _path: Path
+
+    def occupy(self, start: int, end: int) -> None:
+        """Give memory to these bytes of the file.
+
+        Raises
+        ------
+        MemoryFullError
+            If there is too little.
+        """
+        if start < end and hasattr(os, "posix_fallocate"):
+            with _full_memory_named(self._path.parent, end - start), self._path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), start, end - start)
 
 
 class _Head(NamedTuple):
@@ -299,6 +336,30 @@ class _Head(NamedTuple):
         except (ValueError, TypeError, RecursionError):
             pass
         raise LostError("the header of a value cannot be read")
+
+
+@contextmanager
+def _full_memory_named(folder: Path, count: int = 0) -> Iterator[None]:
+    """Raise `MemoryFullError` if the file system of a folder has no room for `count` bytes."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _memory_full(folder, max(count, _SPARE_BYTES)) from error
+        raise
+
+
+def _memory_full(folder: Path, needed: int) -> MemoryFullError:
+    free = _free_bytes(folder)
+    return MemoryFullError(
+        f"{folder.parent.parent} on {platform.node()} has {free >> 20} MiB free, "
+        f"must have {needed >> 20} MiB for this batch"
+    )
+
+
+def _free_bytes(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
 
 
 def _exactly(file: IO[bytes], count: int) -> bytes:

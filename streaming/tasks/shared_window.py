@@ -33,7 +33,7 @@ from streaming.window_size import WindowSize
 
 _LOCK_S = 6 * 3_600.0
 """How long a task waits for others: one of them may have to rebuild a partition of millions."""
-_MESSAGE_BYTES = 300
+_MESSAGE_BYTES = 1_000
 """Memory of a message, somewhat more than is usual (docs/streaming.md, Sizes)."""
 
 

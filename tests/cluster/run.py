@@ -82,6 +82,15 @@ class Outcome:
     seconds: float = 0.0
     wrong: list[str] = field(default_factory=list)
 
+    @property
+    def summary(self) -> str:
+        """A line about it."""
+        times = (
+            f"{fault} {', '.join(f'{one:.0f}' for one in self.faults[fault])} s" for fault in self.faults
+        )
+        counts = f"{self.batches:,} batches, {self.results:,} results", f"{len(self.wrong)} wrong"
+        return f"{self.mechanism}: {'; '.join((*counts, *times))}; {self.seconds:.0f} s in all"
+
 
 def measure(mechanism: str, what: What, folder: Path, progress: Progress) -> Outcome:
     """Run one job through faults; return what became of it.

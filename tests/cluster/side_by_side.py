@@ -42,6 +42,7 @@ def _measured(mechanism: str, what: What) -> Outcome:
             outcome = measure_simulation(folder, _DEVICES, _SECONDS, what.seed, progress)
         else:
             outcome = measure(mechanism, what, folder, progress)
+    click.echo(outcome.summary, err=True)
     if what.keep or outcome.wrong:
         click.echo(f"{mechanism}: {folder}", err=True)
     else:

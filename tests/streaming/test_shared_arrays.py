@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +203,20 @@ def test_memory_that_is_too_small_is_named_before_anything_is_taken(tmp_path: Pa
         shared.require_free(0)
         with pytest.raises(MemoryFullError, match=rf"^{tmp_path} on .* MiB free, must have [0-9]+ MiB"):
             shared.require_free(1 << 60)
+
+
+@pytest.mark.processes
+def test_a_task_ends_with_an_error_when_memory_is_full_and_its_repetition_is_exact(
+    tmp_path: Path,
+) -> None:
+    mounted = f"mount -t tmpfs -o size=64m,mode=0700 tmpfs '{tmp_path}'"
+    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
+    if shutil.which("unshare") is None or subprocess.run([*alone, mounted], check=False).returncode:
+        pytest.skip("needs a file system of its own in memory: Linux, root or user namespaces")
+    program = f"'{sys.executable}' -m tests.streaming.full_memory '{tmp_path}'"
+    found = subprocess.run(
+        [*alone, f"{mounted} && exec {program}"], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    full, batches = map(int, found.stdout.split(" of "))
+    assert 0 < full < batches
