@@ -46,6 +46,8 @@ _BLOCK_BYTES = 512
 """The unit of `st_blocks`."""
 _SPARE_BYTES = 32 << 20
 _LOCK_S = 600.0
+_MADV_POPULATE_WRITE = 23
+"""Of Linux; the module `mmap` does not have it."""
 
 
 class MemoryFullError(Exception):
@@ -290,16 +292,25 @@ class _FileCapacity(Capacity):
     _path: Path
 
     def occupy(self, start: int, end: int) -> None:
-        """Give memory to these bytes of the file.
+        """Give memory to these bytes of the file, in huge pages where they are used.
+
+        Linux before 5.14 gives it in small pages.
 
         Raises
         ------
         MemoryFullError
             If there is too little.
         """
-        if start < end and hasattr(os, "posix_fallocate"):
-            with _full_memory_named(self._path.parent, end - start), self._path.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), start, end - start)
+        folder, first = self._path.parent, start - start % mmap.PAGESIZE
+        try:
+            self.madvise(_MADV_POPULATE_WRITE, first, end - first)
+        except OSError as error:
+            if error.errno == errno.EFAULT:
+                raise _memory_full(folder, end - start) from error
+            if error.errno != errno.EINVAL:
+                raise
+            with _full_memory_named(folder, end - start), self._path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), first, end - first)
 
 
 class _Head(NamedTuple):
@@ -345,12 +356,12 @@ def _full_memory_named(folder: Path, count: int = 0) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _memory_full(folder, max(count, _SPARE_BYTES)) from error
+            raise _memory_full(folder, count) from error
         raise
 
 
-def _memory_full(folder: Path, needed: int) -> MemoryFullError:
-    free = _free_bytes(folder)
+def _memory_full(folder: Path, count: int) -> MemoryFullError:
+    free, needed = _free_bytes(folder), max(count, _SPARE_BYTES)
     return MemoryFullError(
         f"{folder.parent.parent} on {platform.node()} has {free >> 20} MiB free, "
         f"must have {needed >> 20} MiB for this batch"
