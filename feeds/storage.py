@@ -11,6 +11,7 @@ Operations: each takes a round trip to Spark's JVM, and the time of the file sys
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import secrets
@@ -28,6 +29,8 @@ Where = Path | str
 """A path, or a URI with a scheme."""
 
 _OWN_FOLDER, _OWN_FILE = "700", "600"
+_WITHOUT_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP})
+"""Errors of file systems without hard links."""
 _PIECE_BYTES = 6_000
 """Bytes read in a round trip. Java sends them as text, in one packet up to 8,192 characters. A longer
 text waits 40 ms for the acknowledgement of its first packet. This size gives 10 MB/s and more, which
@@ -160,11 +163,7 @@ class Stored:
 
     def replace(self, data: bytes) -> None:
         """Write a file atomically; replace an existing one."""
-        uri = self._path.toUri()
-        if uri.getScheme() == "file":
-            self._replace_local(Path(uri.getPath()), data)
-        else:
-            self._write(data, replaces=True)
+        self._write(data, replaces=True)
 
     def move(self, where: str) -> None:
         """Move a file to a free path on its file system.
@@ -195,11 +194,21 @@ class Stored:
         with self._failing(self.uri):
             return str(self._system.resolvePath(self._path).toUri().toString())
 
-    # -- Hadoop's -------------------------------------------------------------------------------------
-
-    def _replace_local(self, path: Path, data: bytes) -> None:
-        """Replace a local file without Hadoop, which removes the old file before it moves the new one."""
+    def _write(self, data: bytes, *, replaces: bool) -> None:
         self._make_parent()
+        uri = self._path.toUri()
+        if uri.getScheme() == "file":
+            self._write_local(Path(uri.getPath()), data, replaces=replaces)
+        else:
+            self._write_by_hadoop(data, replaces=replaces)
+
+    # -- local files ----------------------------------------------------------------------------------
+
+    def _write_local(self, path: Path, data: bytes, *, replaces: bool) -> None:
+        """Write a local file without Hadoop.
+
+        Hadoop removes an old file before it moves the new one, and takes ten times as long for a new one.
+        """
         temporary = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
         try:
             with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -208,20 +217,38 @@ class Stored:
                 file.write(data)
             # Hadoop reads a file without a checksum, but not one whose checksum is that of the old file.
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-            temporary.replace(path)
+            if replaces:
+                temporary.replace(path)
+            else:
+                self._name_local(temporary, path)
         except BaseException as error:
             with suppress(OSError):
                 temporary.unlink()
             if isinstance(error, OSError):
-                raise StorageError(f"{self.uri}: {error}") from error
+                raise StorageError(f"{self.uri}: {error.strerror}") from error
             raise
+
+    def _name_local(self, temporary: Path, path: Path) -> None:
+        """Give a file its name, if no file has it."""
+        try:
+            os.link(temporary, path)
+        except OSError as error:
+            if error.errno not in _WITHOUT_LINKS:
+                raise
+            with self._failing(self.uri):
+                self._rename(
+                    self._jvm.org.apache.hadoop.fs.Path(temporary.as_uri()), self._path, replaces=False
+                )
+        else:
+            temporary.unlink()
+
+    # -- Hadoop's -------------------------------------------------------------------------------------
 
     def _make_parent(self) -> None:
         parent = self._path.getParent().toString()
         Stored(self._spark, parent, is_shared=self._is_shared).make_folder()
 
-    def _write(self, data: bytes, *, replaces: bool) -> None:
-        self._make_parent()
+    def _write_by_hadoop(self, data: bytes, *, replaces: bool) -> None:
         temporary = self._jvm.org.apache.hadoop.fs.Path(
             self._path.getParent(), f".{self.name}-{secrets.token_hex(6)}"
         )
