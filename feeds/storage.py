@@ -224,7 +224,7 @@ class Stored:
         except BaseException as error:
             with suppress(OSError):
                 temporary.unlink()
-            if isinstance(error, OSError):
+            if isinstance(error, OSError) and not isinstance(error, StorageError):
                 raise StorageError(f"{self.uri}: {error.strerror}") from error
             raise
 

@@ -1,4 +1,4 @@
-"""A program: a job of three partitions, whose memory is full again and again, by less and less.
+"""A program: a job of three partitions, whose memory is almost full before each batch.
 
 `python -m tests.streaming.full_memory FOLDER`, with a small file system in memory mounted at the folder.
 A task either succeeds or raises `MemoryFullError`, and is repeated when memory is free; the results are

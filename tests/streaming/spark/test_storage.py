@@ -1,6 +1,8 @@
 """Jobs whose folders lie on a file system that only Spark can open, and files as the driver sees them."""
 
+import errno
 import json
+import os
 import re
 import threading
 from pathlib import Path
@@ -57,14 +59,15 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, spark):
 
 
 def test_files_are_whole_or_not_there_and_private(view, tmp_path, spark):
-    for where in (tmp_path / "own", f"{view}/own2"):
+    places = (tmp_path / "own", "File exists$"), (f"{view}/own2", "FileAlreadyExistsException")
+    for where, exists in places:
         folder = Stored(spark, where)
         file = folder / "a.json"
         assert (file.exists(), folder.is_folder(), folder.names()) == (False, False, [])
         with pytest.raises(StorageError, match=r"a\.json: FileNotFoundException"):
             file.read()
         file.create(b"first")
-        with pytest.raises(StorageError, match=r"a\.json: File ?(Already)?[Ee]xists"):
+        with pytest.raises(StorageError, match=rf"a\.json: {exists}"):
             file.create(b"second")
         assert file.read() == b"first"
         file.replace(b"third\x00\xff")
@@ -78,6 +81,19 @@ def test_files_are_whole_or_not_there_and_private(view, tmp_path, spark):
         folder.remove()
         assert not folder.exists()
         folder.remove()
+
+
+def test_a_local_file_is_created_where_there_are_no_hard_links(tmp_path, spark, monkeypatch):
+    def link(source, _target):
+        raise PermissionError(errno.EPERM, "Operation not permitted", source)
+
+    monkeypatch.setattr(os, "link", link)
+    file = Stored(spark, tmp_path / "own" / "a.json")
+    file.create(b"first")
+    with pytest.raises(StorageError, match=r"a\.json: FileAlreadyExistsException"):
+        file.create(b"second")
+    assert file.read() == b"first"
+    assert [one.name for one in (tmp_path / "own").iterdir()] == ["a.json"]
 
 
 def test_a_file_system_that_is_not_there_is_named(spark):
