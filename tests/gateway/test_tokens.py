@@ -10,7 +10,7 @@ import pytest
 from identity import expiry, quotas
 from identity.issuer import Issuer
 from tests.gateway.town import Request, a_town, reason_of
-from tests.support.identity import token
+from tests.support.identity import SHORT_S, token
 from tests.wire.city import publish
 from tests.wire.test_bad_input import an_object, hello
 
@@ -116,7 +116,7 @@ async def test_a_tenant_that_the_gateway_does_not_serve(tmp_path):
 @pytest.mark.parametrize("is_polite", [True, False])
 async def test_a_connection_ends_with_its_token(tmp_path, monkeypatch, is_polite):
     monkeypatch.setattr(expiry, "_HALF_CLOSE_S", 3600.0 if is_polite else 0.1)
-    async with a_town(tmp_path, token_skew_s=0.0) as town, town.client(ttl_s=2) as client:
+    async with a_town(tmp_path, token_skew_s=0.0) as town, town.client(ttl_s=SHORT_S) as client:
         await client.attach()
         away = (await client.receive()).go_away
         assert reason_of(away.error) == "TOKEN_EXPIRED"

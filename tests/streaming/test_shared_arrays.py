@@ -196,6 +196,21 @@ def test_an_array_occupies_its_written_bytes(tmp_path: Path) -> None:
         shared.keep(many, _note(1))
 
 
+@pytest.mark.parametrize("advice", [module._MADV_POPULATE_WRITE, 9_999])  # noqa: SLF001 - of the system
+def test_an_array_has_its_memory_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, advice: int
+) -> None:
+    """Also on a system that does not know the advice, as Linux before 5.14."""
+    monkeypatch.setattr(module, "_MADV_POPULATE_WRITE", advice)
+    shared = SharedArrays(tmp_path / "one")
+    with shared.locked(), rooms_of(shared.room):
+        many = longer(np.zeros(10, dtype=np.int64), 10_000)
+        assert many.nbytes <= shared.occupied_bytes < 1 << 24
+        assert not many.any()
+        shared.keep(longer(many, 20_000), _note(1))
+        assert shared.occupied_bytes >= 160_000
+
+
 def test_memory_that_is_too_small_is_named_before_anything_is_taken(tmp_path: Path) -> None:
     shared = SharedArrays(tmp_path / "job" / "one")
     (tmp_path / "job").mkdir(mode=0o700)

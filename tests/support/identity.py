@@ -31,6 +31,9 @@ _USAGES = (
 KEY = Ed25519PrivateKey.generate()
 ISSUER = Issuer(KEY)
 
+SHORT_S = 3
+"""Lifetime of a token that ends in a test: at least two seconds, as a token ends with a whole second."""
+
 
 def token(name, *roles, **claims):
     """A token of the key that `keys_in` writes, if no other issuer is given."""

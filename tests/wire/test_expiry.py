@@ -10,7 +10,7 @@ import pytest
 
 from identity import expiry
 from nearcast.v1 import control_service_pb2, publisher_service_pb2
-from tests.support.identity import bearer, token
+from tests.support.identity import SHORT_S, bearer, token
 from tests.wire.city import a_city, attach, publish, reason_of, refused
 from tests.wire.conftest import stubs_on
 from tests.wire.test_bad_input import an_object, hello
@@ -20,7 +20,7 @@ from tests.wire.test_watch import WORLD
 
 async def test_a_stream_of_a_device_ends_with_its_token(tmp_path):
     async with a_city(tmp_path, token_skew_s=0.0) as city:
-        who = token("device", "device", ttl_s=1)
+        who = token("device", "device", ttl_s=SHORT_S)
         polite, _ = await attach(city, who, "device")
         away = (await polite.read()).go_away
         assert reason_of(away.error) == "TOKEN_EXPIRED"
@@ -36,7 +36,7 @@ async def test_a_client_that_stays_when_its_token_expires_is_not_waited_for(
 ):
     monkeypatch.setattr(expiry, "_HALF_CLOSE_S", 0.2)
     async with a_city(tmp_path, token_skew_s=0.0) as city:
-        who = token("device", "device", "publisher", ttl_s=1)
+        who = token("device", "device", "publisher", ttl_s=SHORT_S)
         stub = city.devices if method == "Attach" else city.publishers
         call = getattr(stub, method)(metadata=bearer(who))
         await call.write(hello() if method == "Attach" else publisher_service_pb2.PublishRequest())
@@ -67,7 +67,7 @@ async def test_a_stream_that_is_not_read_ends_with_its_token(tmp_path, monkeypat
         async with grpc.aio.insecure_channel(f"127.0.0.1:{city.server.port}", options) as channel:
             stubs = stubs_on(channel)
             stub = stubs.publishers if method == "Publish" else stubs.control
-            who = token("idle", "publisher", "operator", ttl_s=2)
+            who = token("idle", "publisher", "operator", ttl_s=SHORT_S)
             call = getattr(stub, method)(metadata=bearer(who))
             sending = asyncio.create_task(send(call))
             account = await account_of(city, "idle", lambda one: one.stream_count == 1)
@@ -80,7 +80,7 @@ async def test_a_stream_that_is_not_read_ends_with_its_token(tmp_path, monkeypat
 
 async def test_a_publish_stream_ends_with_its_token_and_reports_admitted_requests(tmp_path):
     async with a_city(tmp_path, token_skew_s=0.0) as city:
-        who = token("one", "publisher", ttl_s=1)
+        who = token("one", "publisher", ttl_s=SHORT_S)
         call = city.publishers.Publish(metadata=bearer(who))
         await call.write(publisher_service_pb2.PublishRequest(objects=[an_object()]))
         assert (await call.read()).ids

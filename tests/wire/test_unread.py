@@ -13,7 +13,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from identity import setup
 from nearcast.v1 import control_service_pb2, device_service_pb2, subscriptions_pb2
 from server.transport import answers
-from tests.support.identity import bearer, token
+from tests.support.identity import SHORT_S, bearer, token
 from tests.wire.city import a_city, publish, refused
 from tests.wire.conftest import served
 from tests.wire.test_bad_input import HERE, a_spec, an_object
@@ -148,7 +148,7 @@ async def reflected(channel, metadata):
 async def test_a_stream_of_a_library_ends_with_its_token(tmp_path, monkeypatch, begin):
     monkeypatch.setattr("identity.expiry._HALF_CLOSE_S", 0.05)
     async with a_city(tmp_path, token_skew_s=0.0) as city:
-        call = await begin(city.channel, bearer(token("d", "device", ttl_s=1.0)))
+        call = await begin(city.channel, bearer(token("d", "device", ttl_s=SHORT_S)))
         await refused(call.read(), "TOKEN_EXPIRED", "token.exp")
 
 
