@@ -36,18 +36,24 @@ _STEPS_FEW = 10
 def bars() -> Iterator[Report]:
     """Yield a function report(stage, done, total) that shows the progress of each stage.
 
-    A total of 0 is unknown: the bar then shows only activity and the number of steps done.
+    A total of 0 is unknown: the bar then shows only activity and the number of steps done. A stage that
+    is reported with fewer steps than before, or again after its end, has begun again: rate and remaining
+    time are those of this round.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _lines(console)
         return
     tasks: dict[str, TaskID] = {}
+    rounds = _Rounds()
     with _progress(console) as progress:
 
         def report(stage: str, done: int, total: int) -> None:
+            is_new = rounds.begins(stage, done, total)
             if stage not in tasks:
                 tasks[stage] = progress.add_task(stage, total=total or None)
+            elif is_new:
+                progress.reset(tasks[stage])
             progress.update(tasks[stage], completed=done, total=total or None)
 
         yield report
@@ -78,6 +84,20 @@ def kernel_bar() -> Iterator[Callable[[int, int], None] | None]:
         yield report
 
 
+class _Rounds:
+    """How far the stages are, some of which begin again."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, tuple[int, bool]] = {}
+        """The steps of each stage that were reported last, and whether they were all."""
+
+    def begins(self, stage: str, done: int, total: int) -> bool:
+        """Record a report; return whether the stage begins with it."""
+        before, was_over = self._latest.get(stage, (0, True))
+        self._latest[stage] = done, 0 < total <= done
+        return was_over or done < before
+
+
 class _RateColumn(ProgressColumn):
     """Steps per second of stages with more than a few steps."""
 
@@ -104,13 +124,15 @@ def _progress(console: Console) -> Progress:
 def _lines(console: Console) -> Report:
     """Return a report function that writes a line when a stage is done, and every `_LINE_S`."""
     printed_s = time.monotonic()
+    rounds = _Rounds()
     began_s: dict[str, float] = {}
     ended: set[str] = set()
 
     def report(stage: str, done: int, total: int) -> None:
         nonlocal printed_s
         now_s = time.monotonic()
-        began_s.setdefault(stage, now_s)
+        if rounds.begins(stage, done, total):
+            began_s[stage] = now_s
         is_over = 0 < total <= done and stage not in ended
         if is_over or now_s - printed_s >= _LINE_S:
             printed_s = now_s
