@@ -129,6 +129,7 @@ DSKYPE = e.Suite(
             "hybrids, from all parts in the second division to all in the first",
             sweep=e.Steps(_hybrids),
             plots=(e.Lines("levels", ("messages_per_s",)),),
+            reduced={"messages": 12_500},
         ),
     ),
 )
