@@ -187,11 +187,11 @@ class Coordinator:
         self.counters.objects_gone += len(expired)
         for item in expired:
             self._forget_key(item)
-            self._delete_expired(item.object_id)
+        self._delete_expired(expired)
         self.settle(everything=self.clock.is_virtual)
 
-    def _delete_expired(self, object_id: int) -> None:
-        self.late_mutations.append(DeleteObject(object_id, has_expired=True))
+    def _delete_expired(self, expired: Sequence[RemovedObject]) -> None:
+        self.late_mutations.extend(DeleteObject(one.object_id, has_expired=True) for one in expired)
 
     def settle(self, *, everything: bool = True) -> None:
         """Settle subscriptions with too many matches (`MatchingService.settle`)."""

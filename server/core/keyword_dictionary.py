@@ -86,9 +86,17 @@ class KeywordDictionary:
     def give_back(self, keywords: Iterable[str]) -> None:
         """Release keywords that `take` acquired."""
         for word in keywords:
-            self._uses[word] -= 1
-            if self._uses[word] == 0:
-                del self._uses[word]
-                number = self._number_of.pop(word)
-                self._words[number] = ""
-                self._free.append(number)
+            self._release(word, 1)
+
+    def give_back_all(self, rows: KeywordLists) -> None:
+        """Release the keywords of many rows."""
+        for number, uses in Counter(rows.ids.tolist()).items():
+            self._release(self._words[number], uses)
+
+    def _release(self, word: str, uses: int) -> None:
+        self._uses[word] -= uses
+        if self._uses[word] == 0:
+            del self._uses[word]
+            number = self._number_of.pop(word)
+            self._words[number] = ""
+            self._free.append(number)

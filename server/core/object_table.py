@@ -138,8 +138,7 @@ class ObjectTable(Mapping[int, LiveObject]):
         gone = []
         wanted = list(ids)
         slots = self._table.slots(np.array(wanted, dtype=np.int64))
-        for keywords in self._dictionary.words(self._table.keyword_lists(slots)):
-            self._dictionary.give_back(keywords)
+        self._dictionary.give_back_all(self._table.keyword_lists(slots))
         owners = self._owners.names(slots)
         self._owners.take(slots, [len(self._payloads.get(one, b"")) for one in wanted])
         for object_id, owner in zip(wanted, owners, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,8 +42,12 @@ class OwnerColumn:
 
     def take(self, slots: _Slots, sizes: Sequence[int]) -> None:
         """Remove the objects in slots, with the sizes of their payloads."""
-        for number, size in zip(self._number[slots].tolist(), sizes, strict=True):
-            self._note(number, -1, -size)
+        numbers = self._number[slots].tolist()
+        size_of: defaultdict[int, int] = defaultdict(int)
+        for number, size in zip(numbers, sizes, strict=True):
+            size_of[number] += size
+        for number, count in Counter(numbers).items():
+            self._note(number, -count, -size_of[number])
             if self._counts[number] == 0:
                 del self._number_of[self._names[number]]
                 self._names[number] = ""

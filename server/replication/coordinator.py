@@ -13,6 +13,7 @@ from safe_region.scoring.idf import IdfTable
 from server import command as c
 from server.core.coordinator import Coordinator
 from server.core.evaluation_batch import EvaluationBatch
+from server.core.object_table import RemovedObject
 from server.model import Delta, LiveObject, Window
 from server.replication.lag import LagNotice
 from server.replication.last_seen import LastSeenTimes
@@ -211,5 +212,5 @@ class ReplicatedCoordinator(Coordinator):
                 self.unwritten.delete(item.object_id)
                 self._expired.append((item.expiry_ms, item.object_id))
 
-    def _delete_expired(self, object_id: int) -> None:
+    def _delete_expired(self, expired: Sequence[RemovedObject]) -> None:
         """Do nothing: an expired object stays in the store until the time of the log has passed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 from collections import Counter
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from identity.quotas import Accounts, Quota
+from server.runtime import fair_shares
 from server.runtime.fair_shares import FairShares, Lane
 from server.runtime.turns import Turns
 
@@ -182,3 +184,21 @@ def test_tenants_in_closed_loops_keep_their_throughput(heavy_count, heavy_us):
     if heavy_us > 300.0:
         turns_alone = throughput(is_paced=False, heavy_count=heavy_count, heavy_us=heavy_us)
         assert turns_alone["a"] < 0.7 * equal["a"]
+
+
+async def test_a_server_that_nobody_uses_rests(world, monkeypatch):
+    monkeypatch.setattr(fair_shares, "_PERIOD_S", 0.001)
+    monkeypatch.setattr(fair_shares, "_IDLE_S", 3_600.0)
+    update, updates = world.fair_shares.update, asyncio.Queue()
+    monkeypatch.setattr(world.fair_shares, "update", lambda: updates.put_nowait(update()))
+    caller = world.caller("one")
+    running = asyncio.create_task(world.fair_shares.run())
+    await updates.get()
+    world.fair_shares.taken(Lane.VOLATILE, [])
+    await asyncio.sleep(0.05)
+    assert updates.empty()
+    caller.charge(1e6, world.clock.now_s)
+    world.fair_shares.taken(Lane.VOLATILE, [Entry(caller, "one", 1.0)])
+    for _ in range(3):
+        await updates.get()
+    running.cancel()
