@@ -58,17 +58,20 @@ def map_routes(map_file: Path | None, authenticator: Authenticator) -> list[web.
     files = {path.relative_to(_FOLDER).as_posix(): path for path in _FOLDER.rglob("*")}
     served = {name: path for name, path in files.items() if path.suffix in _TYPES}
     return [
-        web.get("/", _to_page),
-        web.get(PAGE.rstrip("/"), _to_page),
+        # Not permanently: at this address there may be another program later.
+        web.get("/", _redirect(HTTPStatus.TEMPORARY_REDIRECT)),
+        web.get(PAGE.rstrip("/"), _redirect(HTTPStatus.PERMANENT_REDIRECT)),
         web.get(_BASE, _base(map_file, authenticator)),
         web.get(PAGE, _file(served[_INDEX])),
         *(web.get(PAGE + name, _file(path)) for name, path in served.items() if name != _INDEX),
     ]
 
 
-async def _to_page(_request: web.Request) -> web.Response:
-    # Not permanently: at this address there may be another program later.
-    return web.Response(status=HTTPStatus.TEMPORARY_REDIRECT, headers={"Location": PAGE})
+def _redirect(status: HTTPStatus) -> Handler:
+    async def respond(_request: web.Request) -> web.Response:
+        return web.Response(status=status, headers={"Location": PAGE})
+
+    return respond
 
 
 def _file(path: Path) -> Handler:
