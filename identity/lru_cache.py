@@ -1,11 +1,12 @@
 """A cache of bounded size for recently used values.
 
-Get, put and discard cost O(1): there are two generations, and the older one is dropped when the younger
-one is full.
+Operations cost O(1) a value: there are two generations, and the older one is dropped when the younger one
+is full.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 _Key = TypeVar("_Key")
@@ -45,7 +46,9 @@ class LruCache(Generic[_Key, _Value]):
             self._young = {}
         self._young[key] = value
 
-    def discard(self, key: _Key) -> None:
-        """Remove the value of a key, if there is one."""
-        self._young.pop(key, None)
-        self._old.pop(key, None)
+    def discard_all(self, keys: Iterable[_Key]) -> None:
+        """Remove the values of some keys, where there are any."""
+        young, old = self._young, self._old
+        for key in keys:
+            young.pop(key, None)
+            old.pop(key, None)

@@ -186,7 +186,8 @@ class Coordinator:
         self._route(deltas)
         self.counters.objects_gone += len(expired)
         for item in expired:
-            self._forget_key(item)
+            if item.key:
+                self.keys.remove(item.owner, item.key)
         self._delete_expired(expired)
         self.settle(everything=self.clock.is_virtual)
 

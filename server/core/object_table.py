@@ -135,18 +135,17 @@ class ObjectTable(Mapping[int, LiveObject]):
 
     def take(self, ids: Iterable[int]) -> list[RemovedObject]:
         """Remove objects that the engine is about to remove, and release their keywords."""
-        gone = []
         wanted = list(ids)
         slots = self._table.slots(np.array(wanted, dtype=np.int64))
         self._dictionary.give_back_all(self._table.keyword_lists(slots))
         owners = self._owners.names(slots)
-        self._owners.take(slots, [len(self._payloads.get(one, b"")) for one in wanted])
-        for object_id, owner in zip(wanted, owners, strict=True):
-            self._payloads.pop(object_id, None)
-            self._areas.pop(object_id, None)
-            self._recent.discard(object_id)
-            gone.append(RemovedObject(object_id, self._keys.pop(object_id, ""), owner))
-        return gone
+        self._owners.take(slots, [len(self._payloads.pop(one, b"")) for one in wanted])
+        if self._areas:
+            for object_id in wanted:
+                self._areas.pop(object_id, None)
+        self._recent.discard_all(wanted)
+        keys = [self._keys.pop(object_id, "") for object_id in wanted]
+        return list(map(RemovedObject, wanted, keys, owners))
 
     def owners(self, ids: Sequence[int]) -> list[str]:
         """Return the owners of live objects."""
