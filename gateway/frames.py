@@ -8,6 +8,8 @@ rejections name the limits exactly.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from google.protobuf.message import DecodeError, Message
 
 from nearcast.errors import Reason, RefusedError
@@ -44,22 +46,29 @@ _NUMBERS = {
 Request = device_service_pb2.AttachRequest
 Response = device_service_pb2.AttachResponse
 
+_Message = TypeVar("_Message", bound=Message)
 
-def request_from(data: bytes) -> Request:
-    """Return the request in a frame, without fields that are not known here.
+
+def parsed(kind: type[_Message], data: bytes) -> _Message:
+    """Return the message in a frame, without fields that are not known here.
 
     Raises
     ------
     RefusedError
-        If the frame is no request.
+        If the frame is no such message.
     """
     try:
-        request = Request.FromString(data)
+        message = kind.FromString(data)
     except DecodeError:
-        limit = "a serialized nearcast.v1.AttachRequest"
+        limit = f"a serialized {kind.DESCRIPTOR.full_name}"
         raise RefusedError(Reason.INVALID_FIELD, "frame", f"{len(data)} bytes", limit) from None
-    request.DiscardUnknownFields()
-    return request
+    message.DiscardUnknownFields()
+    return message
+
+
+def request_from(data: bytes) -> Request:
+    """Return the request of a device in a frame; see `parsed`."""
+    return parsed(Request, data)
 
 
 def require_bounds(request: Request, kind: str | None) -> None:

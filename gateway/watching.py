@@ -14,10 +14,10 @@ from typing import Any
 
 import grpc
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
-from google.protobuf.message import DecodeError
 
 from gateway.counters import Counters
 from gateway.first_frames import PINGS, caller_of, first, respond_to_ping
+from gateway.frames import parsed
 from gateway.handshake import accepted
 from identity.authenticator import Authenticator
 from identity.quotas import Account
@@ -136,8 +136,9 @@ class Watching:
                 await reading.account.acquire(1)
                 counters.frames_received += 1
                 counters.bytes_received += len(message.data)
+                data = parsed(Request, message.data).SerializeToString()
                 with contextlib.suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):
-                    await call.write(_request_from(message.data))  # if not, the task has the reason
+                    await call.write(data)  # if not, the task has the reason
                 message = await _unless(reading.frame(), tasks)
         finally:
             for task in tasks:
@@ -223,23 +224,6 @@ async def _unless(frame: Coroutine[None, None, WSMessage], tasks: list[asyncio.T
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-
-
-def _request_from(data: bytes) -> bytes:
-    """Return the bytes of the request in a frame, without fields that are not known here.
-
-    Raises
-    ------
-    RefusedError
-        If the frame is no request.
-    """
-    try:
-        request = Request.FromString(data)
-    except DecodeError:
-        limit = "a serialized nearcast.v1.WatchRequest"
-        raise RefusedError(Reason.INVALID_FIELD, "frame", f"{len(data)} bytes", limit) from None
-    request.DiscardUnknownFields()
-    return request.SerializeToString()
 
 
 async def _refuse(socket: web.WebSocketResponse, error: RefusedError) -> None:

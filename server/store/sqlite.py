@@ -234,10 +234,7 @@ class SqliteStore:
         StoreError
             If the store cannot be read.
         """
-        if self.path == opening.MEMORY:
-            with self._writing:
-                return reading.overdue(self.database, self.path, before_ms, count_max)
-        with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
+        with self._beside_commits() as database:
             return reading.overdue(database, self.path, before_ms, count_max)
 
     def last_seen_ms(self, device_id: str) -> int | None:
@@ -248,10 +245,7 @@ class SqliteStore:
         StoreError
             If the store cannot be read.
         """
-        if self.path == opening.MEMORY:
-            with self._writing:
-                return reading.last_seen_ms(self.database, self.path, device_id)
-        with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
+        with self._beside_commits() as database:
             return reading.last_seen_ms(database, self.path, device_id)
 
     @property
@@ -267,11 +261,18 @@ class SqliteStore:
         StoreError
             If the store cannot be read.
         """
+        with self._beside_commits() as database:
+            return reading.happened(database, self.path, count_max, after)
+
+    @contextlib.contextmanager
+    def _beside_commits(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection to read with. A store in memory has only one, so commits wait for it."""
         if self.path == opening.MEMORY:
             with self._writing:
-                return reading.happened(self.database, self.path, count_max, after)
-        with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
-            return reading.happened(database, self.path, count_max, after)
+                yield self.database
+        else:
+            with contextlib.closing(opening.connected(self.path, read_only=True)) as database:
+                yield database
 
     def commit(self, mutations: Sequence[Mutation], time_ms: int, until_ms: int = 0) -> None:
         """Make mutations durable, all or none; write the time, and its limit until the next commit.
