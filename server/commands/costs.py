@@ -29,6 +29,8 @@ _CLAUSE_US = 2.0
 _KEYWORD_US = 1.0
 _AREA_US = 50.0
 _CORNER_US = 1.0
+_EXPIRED_US = 5.0
+"""An object that expires: removed from all structures and results."""
 _SMALL_US = 10.0
 """Acks, pings and the like."""
 _RISE, _FALL = 0.3, 0.1
@@ -70,11 +72,17 @@ class Costs:
         self.evaluation = Factor()
         self.publication = Factor()
         self.subscription = Factor()
+        self.expiry = Factor()
 
     @property
     def object_us(self) -> float:
         """The estimated cost of publishing an object."""
         return self.publication.value * _OBJECT_US
+
+    @property
+    def expired_us(self) -> float:
+        """The estimated cost of removing an object that has expired."""
+        return self.expiry.value * _EXPIRED_US
 
     def evaluation_us(self, handle: int) -> float:
         """Return the estimated cost of evaluating a subscription."""

@@ -77,8 +77,11 @@ _BATCH_US = 12_000.0
 _SLICE_US = 4_000.0
 """Cost of the slice of a batch that is executed before volatile commands continue."""
 
-_EXPIRED_MAX = 400
-"""Number of expired objects that are removed in a slice, at some 10 us each."""
+_EXPIRY_SLICE_US = 2_000.0
+"""Cost of a slice of expired objects: those that remain can wait, unlike a publisher."""
+
+_EXPIRED_MAX = 1_000
+"""Maximum number of expired objects that are removed in a slice, however cheap they were."""
 
 _LATE_MAX = 5_000
 """Maximum number of late mutations in a commit, some milliseconds; the next commits continue."""
@@ -381,11 +384,18 @@ class CommandLoop:
 
     async def _advance(self, now_ms: int) -> None:
         """Set the time. Between slices of expired objects, commands of devices are executed."""
-        slice_timer = SliceTimer(self.coordinator.counters.measures.slice_us)
+        costs, slice_timer = self._costs, SliceTimer(self.coordinator.counters.measures.slice_us)
         with self.batcher.held_queries():
-            while self.coordinator.advance_some(now_ms, _EXPIRED_MAX):
+            count, before_us = self._expired_count(), 0.0
+            while self.coordinator.advance_some(now_ms, count):
                 await self._let_others_go_on(slice_timer)
+                costs.expiry.note(count * costs.expired_us, slice_timer.total_us - before_us)
+                count, before_us = self._expired_count(), slice_timer.total_us
         slice_timer.pause()
+
+    def _expired_count(self) -> int:
+        """Return the number of expired objects in a slice."""
+        return max(1, min(_EXPIRED_MAX, int(_EXPIRY_SLICE_US / self._costs.expired_us)))
 
     async def _read_on(self) -> None:
         """Read more from streams as long as waiting reports give way to reports that are read."""

@@ -14,7 +14,6 @@ Operations: O(1) per command; O(tenants) ten times a second, once a second while
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import enum
 import math
 import statistics
@@ -136,13 +135,18 @@ class FairShares:
     async def run(self) -> None:
         """Update paces, without end."""
         while True:
-            await asyncio.sleep(_PERIOD_S)
+            if not self._is_idle or await self._is_used_within(_IDLE_S):
+                await asyncio.sleep(_PERIOD_S)
             self.update()
-            if self._is_idle:
-                self._in_use.clear()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_IDLE_S - _PERIOD_S):
-                        await self._in_use.wait()
+
+    async def _is_used_within(self, period_s: float) -> bool:
+        """Wait until a command is taken, at most for a period; return whether one was."""
+        loop = asyncio.get_running_loop()
+        self._in_use.clear()
+        timer = loop.call_later(period_s, self._in_use.set)
+        await self._in_use.wait()
+        timer.cancel()
+        return loop.time() < timer.when()
 
     def update(self) -> None:
         """End a period: measure the use of each tenant, and set its pace."""

@@ -781,6 +781,34 @@ async def test_objects_that_expire_together_are_removed_in_slices(
     coordinator.check()
 
 
+@pytest.mark.parametrize(("cost_us", "smallest", "largest"), [(0.1, 400, 1_000), (200.0, 25, 400)])
+async def test_slices_of_expired_objects_follow_what_they_cost(
+    cost_us, smallest, largest, command_loop, steady_clock, monkeypatch
+):
+    """The first has 400; what is cheap has up to a thousand, what is dear as few as 25."""
+    coordinator, spent_ns, slices = command_loop.coordinator, [0], []
+    for _ in range(12):
+        await command_loop.execute(c.Publish(tuple(an_object(ttl_ms=1_000) for _ in range(1_000))))
+    advance_some = coordinator.advance_some
+
+    def noted(now_ms, count_max):
+        before = len(coordinator.matching.objects)
+        is_more = advance_some(now_ms, count_max)
+        slices.append(before - len(coordinator.matching.objects))
+        spent_ns[0] += int(1_000 * cost_us * slices[-1])
+        return is_more
+
+    monkeypatch.setattr(coordinator, "advance_some", noted)
+    monkeypatch.setattr("server.measures.time.thread_time_ns", lambda: spent_ns[0])
+    steady_clock.now_ms += 1_000
+    await command_loop.execute(c.Sync())
+    slices = [size for size in slices if size]
+    assert sum(slices) == 12_000
+    assert slices[0] == 400
+    assert sorted((slices[0], slices[-2])) == [smallest, largest]
+    assert slices[:-1] == sorted(slices[:-1], reverse=largest == slices[0])
+
+
 async def test_a_stop_writes_when_all_devices_were_seen(tmp_path, monkeypatch):
     monkeypatch.setattr("server.runtime.command_loop._LATE_MAX", 10)
     clock, names = Clock(), [f"device-{i}" for i in range(35)]
