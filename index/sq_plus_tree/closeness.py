@@ -19,13 +19,13 @@ KINDS = 2 * _SIMILARITIES * SIZE_MAX
 
 _UP = 2.0**-23
 """Twice the relative error of float32."""
-_TINY = 1e-30
+TINY = 1e-30
 """More than the absolute error of float32."""
 
 
 def outward(value: float) -> np.float32:
     """Return a float32 that is not less, by three times its rounding at most."""
-    return np.float32(value + abs(value) * _UP + _TINY)
+    return np.float32(value + abs(value) * _UP + TINY)
 
 
 def kind_of(similarity: int, size: int, loose: bool) -> int:  # noqa: FBT001 - kernels know no keywords

@@ -19,6 +19,7 @@ import numpy as np
 from index.batches import Floats, Ints, KeywordIds
 from index.sq_plus_tree import layout as L
 from index.sq_plus_tree.cell_kernels import others_signature
+from index.sq_plus_tree.closeness import TINY
 from index.sq_plus_tree.closeness_kernels import class_of, combination_square, factors_of
 from index.sq_plus_tree.layout import Forest, Singles, Slots
 from index.sq_plus_tree.threshold_kernels import COORDINATE_ERROR
@@ -33,6 +34,8 @@ _ALL = 0
 """No keyword is less."""
 _INWARD = 1e-6
 """Relative to the reach of an entry: its float32 numbers are rounded outwards, by 2e-7 each."""
+_INWARD_M = 8.0 * TINY
+"""In addition, in metres: `outward` adds TINY to a number, and bounds are made of a few numbers."""
 
 
 class Item(NamedTuple):
@@ -157,7 +160,8 @@ def _scan_entries(
         slot = int(forest.entry_slots[entry])
         is_certain = False
         if row["others"] & others == 0 and not row["is_vague"] and is_counted:
-            error = _INWARD * (abs(rest) + gained) + 2.0 * COORDINATE_ERROR * (abs(x) + abs(y))
+            error = _INWARD_M + _INWARD * (abs(rest) + gained)
+            error += 2.0 * COORDINATE_ERROR * (abs(x) + abs(y))
             inner = radius - error
             is_certain = inner > 0.0 and dx * dx + dy * dy < inner * inner
         if is_certain or _is_affected(forest, slot, item, depth, least if row["is_loose"] else _ALL):

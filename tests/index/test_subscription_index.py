@@ -124,6 +124,18 @@ def test_the_tie_is_decided_by_the_id(index):
     assert matched(index, [item]) == [[2]]
 
 
+@pytest.mark.parametrize("place_m", [0.0, 3.0])
+def test_the_tie_is_decided_by_the_id_also_if_nothing_is_near_enough(index, place_m):
+    """A reach of zero: only an object at the very place is a tie."""
+    interest = Interest(0.0, 3, frozenset({5, 8}))
+    far = [Anchored(key, 40.0, 40.0, 0.0, 1.0, 3, interest) for key in range(100, 300)]
+    ties = [Anchored(key, place_m, place_m, 0.0, 0.0, key, interest) for key in (2, 3, 4)]
+    insert(index, [*far, *ties])
+    item = Object(3, place_m, place_m, frozenset({1, 5, 8}))
+    assert matched(index, [item]) == expected({one.subscription_id: one for one in (*far, *ties)}, [item])
+    assert matched(index, [item]) == [[4]]
+
+
 @pytest.mark.parametrize("similarity", [1, 2, 3, 4])
 def test_many_keywords(index, similarity):
     """Up to 16 a subscription and 64 an object, so that they share many, in all classes of sizes."""

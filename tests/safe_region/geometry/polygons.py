@@ -9,6 +9,8 @@ from safe_region.geometry.polygon_validity import flaw
 from safe_region.oracle.plane import OraclePolygon, OracleRectangle
 
 SIDE = 6
+LEAST_M = 1e-280
+"""The least magnitude of a coordinate that is not 0 (`safe_region/geometry/orientation_kernels.py`)."""
 
 
 def edges_of(ring):
@@ -89,7 +91,10 @@ class PolygonDice:
         return self.beside(ax + share * (bx - ax)), self.beside(ay + share * (by - ay))
 
     def beside(self, value: float) -> float:
-        """Return a number, or one of the next after it."""
+        """Return a number, or one of the next after it among those that kernels take for coordinates."""
         for _ in range(self.chance.choice((0, 0, 1, 2))):
-            value = math.nextafter(value, self.chance.choice((-math.inf, math.inf)))
+            towards = self.chance.choice((-math.inf, math.inf))
+            value = math.nextafter(value, towards)
+            if abs(value) < LEAST_M:
+                value = math.copysign(LEAST_M, towards)
         return value
