@@ -186,8 +186,7 @@ class Coordinator:
         self._route(deltas)
         self.counters.objects_gone += len(expired)
         for item in expired:
-            if item.key:
-                self.keys.remove(item.owner, item.key)
+            self._forget_key(item)
         self._delete_expired(expired)
         self.settle(everything=self.clock.is_virtual)
 

@@ -385,17 +385,17 @@ class CommandLoop:
     async def _advance(self, now_ms: int) -> None:
         """Set the time. Between slices of expired objects, commands of devices are executed."""
         costs, slice_timer = self._costs, SliceTimer(self.coordinator.counters.measures.slice_us)
+        before_us = 0.0
         with self.batcher.held_queries():
-            count, before_us = self._expired_count(), 0.0
-            while self.coordinator.advance_some(now_ms, count):
+            while self.coordinator.advance_some(now_ms, count := self._expired_count()):
                 await self._let_others_go_on(slice_timer)
                 costs.expiry.note(count * costs.expired_us, slice_timer.total_us - before_us)
-                count, before_us = self._expired_count(), slice_timer.total_us
+                before_us = slice_timer.total_us
         slice_timer.pause()
 
     def _expired_count(self) -> int:
         """Return the number of expired objects in a slice."""
-        return max(1, min(_EXPIRED_MAX, int(_EXPIRY_SLICE_US / self._costs.expired_us)))
+        return min(_EXPIRED_MAX, int(_EXPIRY_SLICE_US / self._costs.expired_us))
 
     async def _read_on(self) -> None:
         """Read more from streams as long as waiting reports give way to reports that are read."""
