@@ -6,6 +6,7 @@ Each is a type with its description and bounds; the settings of a program give n
 from __future__ import annotations
 
 import contextlib
+import functools
 import ipaddress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -144,6 +145,15 @@ def combined(
     pydantic.ValidationError
         If a value is wrong, naming its field.
     """
+    found: _Settings = _with_sources(settings, config, reads_environment=reads_environment)(**flags)
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def _with_sources(
+    settings: type[_Settings], config: Path | None, *, reads_environment: bool
+) -> type[_Settings]:
+    """Return a declaration with its sources. Some are kept: pydantic builds one in 6 ms."""
 
     class Settings(settings):  # type: ignore[valid-type, misc]
         @classmethod
@@ -161,5 +171,4 @@ def combined(
                 return sources
             return (*sources, TomlConfigSettingsSource(settings_cls, toml_file=config))
 
-    found: _Settings = Settings(**flags)
-    return found
+    return Settings
