@@ -145,6 +145,7 @@ bench-neighbours: $(STAMP)  ## Let one caller act within its rights beside hones
 # Values on the command line take precedence.
 test: MARKS := not slow
 test-quick: MARKS := not (slow or spark or processes or published)
+test-quick: TIMES := $(or $(NEARCAST_TEST_TIMES),0.2)
 test-long: TIMES := 10
 chaos: DEVICES := 200
 chaos: CLUSTER := 1
@@ -184,7 +185,7 @@ test-clients: $(STAMP) $(TYPESCRIPT_STAMP)  ## Build, test and measure the TypeS
 test-all:  ## Run all tests, the slow ones first, an hour on two cores (JOBS=4 processes, TIMES=1)
 	$(MAKE) test MARKS=
 
-test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=4)
+test-quick: $(STAMP)  ## Run the tests of the product that need neither Spark nor other processes (JOBS=4, TIMES=0.2)
 	$(BIN)/nearcast compile
 	$(PYTEST)
 

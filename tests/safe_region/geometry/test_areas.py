@@ -79,15 +79,15 @@ def edges_of_silence(chance, offset_m):
 @pytest.mark.parametrize("offset_m", [0.0, 1e5, 2e7])
 def test_where_it_is_silent_no_area_is_missed_by_rounding(offset_m):
     chance = random.Random(int(offset_m))
-    silent = 0
-    for _ in range(examples(3000)):
+    silent, tries = 0, examples(3000)
+    for _ in range(tries):
         area, region, anchor, here, radius_m, slack_m = edges_of_silence(chance, offset_m)
         if area_distance(area, *anchor) <= radius_m + slack_m:
             continue  # the device would hold it
         if region.evaluate(*here, 0).exact:
             assert area_distance(area, *here) > radius_m
             silent += here != anchor
-    assert silent > 50
+    assert silent > tries / 60
 
 
 def test_the_area_decides_matches_and_the_point_ranks():
