@@ -1,11 +1,12 @@
 """Test whether ranges and objects meet: circles, rectangles, polygons with holes; objects may be points.
 
-In `<range>_meets_<area>` the range of a subscription comes first, then the area of an object. All sets
-are closed. Tests between polygons, segments and rectangles are exact on the given float64. A circle
-contains the points that are at most its radius away, by one expression, `sqrt(dx*dx + dy*dy)`, of the
-differences to a point of float64 coordinates: to the object itself; to the nearest point of a rectangle;
-to the nearest point of a polygon's edge, which is rounded, but within the box about the edge. So an
-object that meets a circle meets its box (`shapes.CircleShape.box`), and indexes may filter by boxes.
+In `<range>_meets_<area>` the range of a subscription comes first, then the area of an object. A circle
+meets what is at most its radius away (`ring_distance`, `segment_kernels.box_distance`). All sets are
+closed. Tests between polygons, segments and rectangles are exact on the given float64. A distance is one
+expression, `sqrt(dx*dx + dy*dy)`, of the differences to a point of float64 coordinates: to the object
+itself; to the nearest point of a rectangle; to the nearest point of a polygon's edge, which is rounded,
+but within the box about the edge. So an object that meets a circle meets its box
+(`shapes.CircleShape.box`), and indexes may filter by boxes.
 
 A polygon lies in a shared pool: `x_m, y_m` are vertices, ring i is `ring_offsets[i]` up to
 `ring_offsets[i + 1]`, and a polygon is `ring_count` rings from `first_ring` on, the outer one first, then
@@ -22,7 +23,6 @@ import numpy.typing as npt
 
 from safe_region.geometry.orientation_kernels import orientation
 from safe_region.geometry.segment_kernels import (
-    box_distance,
     boxes_meet,
     segment_distance,
     segment_meets_box,
@@ -117,22 +117,6 @@ def ring_distance(
         ax = bx
         ay = by
     return least
-
-
-@leaf
-def circle_meets_box(
-    x_m: float, y_m: float, radius_m: float, x1_m: float, y1_m: float, x2_m: float, y2_m: float
-) -> bool:
-    """Return whether a rectangle is at most the radius away from the centre. O(1)."""
-    return box_distance(x_m, y_m, x1_m, y1_m, x2_m, y2_m) <= radius_m
-
-
-@leaf
-def circle_meets_polygon(
-    x_m: float, y_m: float, radius_m: float, area_x_m: Floats, area_y_m: Floats, start: int, stop: int
-) -> bool:
-    """Return whether a polygon without holes is at most the radius away from the centre. O(vertices)."""
-    return ring_distance(area_x_m, area_y_m, start, stop, x_m, y_m) <= radius_m
 
 
 @leaf

@@ -79,15 +79,10 @@ class Turns(Generic[_Item]):
         self._tenants: dict[str, _Tenant[_Item]] = {}
         self._flows: dict[Account, _Flow[_Item]] = {}
         self._ring: deque[_Tenant[_Item]] = deque()
-        self._count = self._caller_count = 0
+        self._count = 0
 
     def __len__(self) -> int:
         return self._count
-
-    @property
-    def caller_count(self) -> int:
-        """The number of waiting callers."""
-        return self._caller_count
 
     def put(self, item: _Item) -> None:
         """Append an item of a caller."""
@@ -95,7 +90,6 @@ class Turns(Generic[_Item]):
         flow = self._flows.get(item.account)
         if flow is None:
             flow = self._start_flow(item)
-        self._caller_count += not flow.items
         flow.items.append(item)
 
     def put_back(self, items: Sequence[_Item]) -> None:
@@ -111,7 +105,6 @@ class Turns(Generic[_Item]):
             if flow is None:
                 flow = self._start_flow(item)
                 flow.tenant.flows.rotate(1)  # to the front
-            self._caller_count += not flow.items
             flow.items.appendleft(item)
             for one in (flow, flow.tenant):
                 one.credit_us = min(one.quantum_us, one.credit_us + item.cost_us)
@@ -161,10 +154,8 @@ class Turns(Generic[_Item]):
             if len(self._ring) > 1:
                 tenant.credit_us -= item.cost_us
             taken.append(item)
-            if not flow.items:
-                self._caller_count -= 1
-                if flow.credit_us > 0.0:
-                    self._end(flow)
+            if not flow.items and flow.credit_us > 0.0:
+                self._end(flow)
         for flow in aside:
             self._enter(flow)
         if not self._count:  # no caller with a claim waits

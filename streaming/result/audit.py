@@ -13,7 +13,6 @@ import math
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -258,11 +257,6 @@ def _refused(out: Stored, batch: Mapping[str, Any], spark: SparkSession) -> set[
     own = folder_of(batch["batch"], batch["driver"])
     lines = spark.read.text(f"{out}/{REFUSED}/{own}").collect()
     return {json.dumps(json.loads(line.value)["row"]) for line in lines}
-
-
-def read_feed(path: Path, feed: str) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file of a feed, without payloads."""
-    return _of_parquet(path.absolute().as_uri(), WITHOUT_PAYLOADS[feed]).to_pylist()  # type: ignore[no-any-return]
 
 
 def _tables(

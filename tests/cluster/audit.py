@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlparse
 
 from feeds.schemas import FEEDS
 from safe_region.earth.frame import Frame
-from streaming.result.audit import Definition, read_feed
+from streaming.result.audit import Definition
 from streaming.window_size import WindowSize
 from tests.cluster.feed import AREA
-from tests.support.stream_results import changes_of, complete, follow, manifest
+from tests.support.stream_results import changes_of, complete, follow, manifest, read_feed
 
 _SCORE_ERROR_MAX = 1e-9
 

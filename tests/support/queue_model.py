@@ -37,10 +37,6 @@ class Lane:
     def __len__(self) -> int:
         return sum(map(len, self.waiting.values()))
 
-    @property
-    def caller_count(self) -> int:
-        return sum(map(bool, self.waiting.values()))
-
     def of(self, caller: Hashable) -> list[Waiting]:
         return self.waiting.setdefault(caller, [])
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feeds.schemas import WITHOUT_PAYLOADS
 from streaming.arrays.changes import ROWS
 from streaming.plan import Plan
 from streaming.result.manifest import BATCHES, CHANGES, REFUSED, batch_name, folder_of
@@ -36,6 +37,11 @@ def complete(out: Path) -> list[int]:
 def read_files(out: Path, feed: str) -> list[str]:
     """The files of a feed that complete batches have read, in their order."""
     return [path for number in complete(out) for path in manifest(out, number)["files"][feed]]
+
+
+def read_feed(path: Path, feed: str) -> list[dict]:
+    """The rows of a Parquet file of a feed, without payloads."""
+    return pq.read_table(path.absolute(), schema=WITHOUT_PAYLOADS[feed]).to_pylist()
 
 
 def forget_manifest(out: Path, number: int) -> None:

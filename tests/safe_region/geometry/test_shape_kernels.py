@@ -51,10 +51,9 @@ def is_within(wanted, point, area):
     box = (*point, *point) if area is None else area
     ring = ring_of(area) if isinstance(area, OraclePolygon) else None
     if isinstance(wanted, OracleCircle):
-        circle = (*wanted.center, wanted.radius_m)
         if ring is not None:
-            return shape_kernels.circle_meets_polygon(*circle, *ring)
-        return shape_kernels.circle_meets_box(*circle, *box)
+            return shape_kernels.ring_distance(*ring, *wanted.center) <= wanted.radius_m
+        return segment_kernels.box_distance(*wanted.center, *box) <= wanted.radius_m
     if isinstance(wanted, OracleRectangle):
         if ring is not None:
             return shape_kernels.box_meets_polygon(*wanted, *ring)

@@ -17,7 +17,7 @@ from streaming.job import start
 from streaming.parameters import StreamParameters
 from streaming.plan import AHEAD_MS, PlanError
 from streaming.result import audit as audit_module
-from streaming.result.audit import Definition, audit, read_feed
+from streaming.result.audit import Definition, audit
 from streaming.result.lists import lists
 from streaming.result.manifest import folder_of
 from streaming.window_size import WindowSize
@@ -30,6 +30,7 @@ from tests.support.stream_results import (
     manifest,
     manifest_path,
     plan_of,
+    read_feed,
     read_files,
     refused_of,
 )

@@ -20,13 +20,13 @@ from streaming.parameters import ParameterError
 from streaming.rebalance import rebalance
 from streaming.result import lists as lists_module
 from streaming.result import manifest
-from streaming.result.audit import audit, read_feed
+from streaming.result.audit import audit
 from streaming.result.lists import compact, lists
 from streaming.result.manifest import ResultError, manifest_of, read_batch
 from streaming.result.sink import Batch, Sink
 from streaming.result.snapshots import Snapshots
 from tests.streaming.spark.test_job import COUNT, Job
-from tests.support.stream_results import complete, read_files
+from tests.support.stream_results import complete, read_feed, read_files
 
 
 @pytest.mark.parametrize("mechanism", ["hashing", pytest.param("prefix", marks=pytest.mark.slow)])
