@@ -7,7 +7,6 @@ nothing of them is in it or in the log: a header that cannot be parsed may have 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from http import HTTPStatus
 from typing import Any
@@ -23,8 +22,6 @@ _REQUEST_S = 10.0
 
 _RESPONSE_S = 60.0
 """How long a client may take to read a response."""
-
-_log = logging.getLogger(__name__)
 
 
 class Connections:

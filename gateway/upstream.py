@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from nearcast.errors import RefusedError
 from nearcast.transport.channel import Channel, Tls
 from nearcast.transport.connection_hints import Remedies, likely_mistake
 from nearcast.transport.servers import Servers
-
-_log = logging.getLogger(__name__)
 
 _CHECK = "/grpc.health.v1.Health/Check"
 _SERVING = b"\x08\x01"

@@ -40,7 +40,6 @@ import numpy as np
 import numpy.typing as npt
 
 _HEADER = struct.Struct(">8I")
-_FRAME_BYTES = 24
 _MAGIC = 0x377F0682
 """The last bit signals that checksums are of big-endian words."""
 _VERSION = 3_007_000

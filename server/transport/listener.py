@@ -117,7 +117,6 @@ class Listener:
         *,
         reflects: bool = False,
     ) -> None:
-        self._command_loop = command_loop
         limits = command_loop.coordinator.limits
         timeout_ms = keepalive_timeout_ms(keepalive_ms)
         options = [

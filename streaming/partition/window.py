@@ -43,8 +43,6 @@ class Arrived(NamedTuple):
     """When each message ends by the engine's clock."""
     left_ids: Ints
     """Earlier messages that are now behind the window, in a count-based window."""
-    left_ranks: Ints
-    """Their ranks, increasing."""
     clock: int
     """The time to which the engine's clock may advance: all that ends by then is behind the window."""
 
@@ -141,10 +139,9 @@ class Window:
         self.next_number += int(is_inside.sum())
         self._begin = begin
         if not self.size.count:
-            nothing = np.empty(0, dtype=np.int64)
-            return Arrived(is_inside, expiry_ms, nothing, nothing, now_ms)
+            return Arrived(is_inside, expiry_ms, np.empty(0, dtype=np.int64), now_ms)
         clock = int(self._rank[begin] if begin < self._end else self._next_rank) - 1
-        return Arrived(is_inside, self._rank[places], left_ids, self._rank[gone], clock)
+        return Arrived(is_inside, self._rank[places], left_ids, clock)
 
     def _beginning(self, now_ms: int) -> int:
         """Return the place of the first message that is in the window."""

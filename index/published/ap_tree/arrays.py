@@ -196,7 +196,6 @@ class BuildArrays:
     def __init__(self, limits: Ints, motions: Motions) -> None:
         self._motions = motions
         fanout = int(limits[L.FANOUT])
-        self._fanout = fanout
         self._is_optimal = limits[L.VARIANT] == L.OPTIMAL
         self.state: Ints = np.zeros(L.STATE_SIZE, dtype=np.int64)
         self._tasks: Numbers = np.zeros(_ROOM_MIN, dtype=np.int32)

@@ -30,9 +30,6 @@ from tests.vectors.sessions.messages import (
     welcome,
 )
 
-_KM_DEG = 0.011046593
-"""Some kilometre of longitude in the city's frame."""
-
 
 def cases():
     for name, steps in {

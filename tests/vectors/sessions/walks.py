@@ -46,7 +46,6 @@ class _Walk:
 
     def __init__(self, seed, frame, scale):
         self._draws = Draws(seed)
-        self._frame = frame
         self._scale_deg = scale * 100.0 / Y_M_PER_DEG
         self._server = Server(frame, self._draws)
         self._player = SessionPlayer(given())
