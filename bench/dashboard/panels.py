@@ -28,11 +28,11 @@ def panels(file: Path = FILE) -> list[dict[str, Any]]:
 
 
 def draw(recording: Sequence[Scrape], file: Path) -> None:
-    """Draw all panels into a PNG."""
+    """Draw the panels of one server into a PNG: all but those that compare the nodes of a cluster."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend is chosen
 
-    shown = panels()
+    shown = [panel for panel in panels() if not _compares_nodes(panel)]
     rows = math.ceil(len(shown) / _COLUMNS)
     figure, axes = plt.subplots(rows, _COLUMNS, figsize=(6 * _COLUMNS, 3.2 * rows), squeeze=False)
     for axis in axes.flat[len(shown) :]:
@@ -43,6 +43,10 @@ def draw(recording: Sequence[Scrape], file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=80)
     plt.close(figure)
+
+
+def _compares_nodes(panel: dict[str, Any]) -> bool:
+    return all("{{instance}}" in target["legendFormat"] for target in panel["targets"])
 
 
 def _draw_panel(axis: Any, panel: dict[str, Any], recording: Sequence[Scrape]) -> None:  # noqa: ANN401
